@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_COUNTS_H
+#define KVMSIM_COUNTS_H
+
+#include "model/sim/sim.h"
+
+/*
+ * The model's vocabulary: what it counts, what it is busy with, what it waits for. A profile
+ * prices the counts by these names. Sorted by the room that charges them.
+ *
+ *	X(name, "what one of it is")
+ */
+#define KVMSIM_COUNTS(X)                                                                           \
+	/* guest */                                                                                \
+	X(insn, "guest instruction retired")                                                       \
+	X(tlb_walk, "hardware walk after a guest TLB miss")                                        \
+	/* entry, exit, userspace */                                                               \
+	X(vm_entry, "VM entry")                                                                    \
+	X(vm_exit, "VM exit up to its handler")                                                    \
+	X(user_exit, "return to userspace and KVM_RUN again")                                      \
+	X(ioctl, "entry to and return from an ioctl")                                              \
+	X(emulate, "instruction emulated")                                                         \
+	/* faults */                                                                               \
+	X(page_fault, "page fault taken by the MMU, fixed part")                                   \
+	X(fast_page_fault, "fault fixed without mmu_lock")                                         \
+	X(guest_walk_level, "guest page-table entry read by the software walker")                  \
+	X(gfn_to_pfn, "memslot search and pfn look-up of a fault")                                 \
+	X(get_page, "kvm_mmu_get_page call")                                                       \
+	X(sp_alloc, "shadow page allocated and cleared")                                           \
+	X(set_spte, "spte installed, rmap included")                                               \
+	X(prefetch_spte, "spte prefetched beside the faulting one")                                \
+	X(mark_dirty, "dirty bit set in a memslot's bitmap")                                       \
+	X(zap_sp, "shadow page zapped")                                                            \
+	X(zap_spte, "spte cleared with its rmap")                                                  \
+	X(tlb_flush, "local TLB flush on entry")                                                   \
+	X(remote_tlb_flush, "remote TLB flush request")                                            \
+	/* dirty log */                                                                            \
+	X(get_dirty_log, "GET_DIRTY_LOG call, fixed part")                                         \
+	X(bitmap_word, "dirty bitmap word scanned and copied")                                     \
+	X(dirty_word, "non-zero bitmap word taken")                                                \
+	X(dirty_page, "dirty bit handled")                                                         \
+	X(rmap_head, "rmap head looked up")                                                        \
+	X(rmap_spte, "spte visited through an rmap")                                               \
+	X(write_protect, "writable spte made read-only")                                           \
+	X(walk_sp, "active shadow page visited by a walk")                                         \
+	X(walk_spte, "spte tested by a walk")                                                      \
+	/* host */                                                                                 \
+	X(lock, "uncontended lock acquired and released")                                          \
+	X(ipi, "IPI sent")                                                                         \
+	X(l2_miss, "private cache line fetched from the last level")                               \
+	X(llc_miss, "cache line fetched from memory")                                              \
+	X(dtlb_miss, "host data TLB miss")
+
+enum model_count {
+#define X(name, help) COUNT_##name,
+	KVMSIM_COUNTS(X)
+#undef X
+	N_COUNTS
+};
+
+#define KVMSIM_ACTIVITIES(X)                                                                       \
+	X(guest, "guest code")                                                                     \
+	X(exit, "exit handling outside the MMU")                                                   \
+	X(page_fault, "page fault handling")                                                       \
+	X(tlb_flush, "flushing TLBs")                                                              \
+	X(memslot, "SET_USER_MEMORY_REGION")                                                       \
+	X(get_dirty_log, "GET_DIRTY_LOG")                                                          \
+	X(userspace, "the VMM's own code")
+
+enum model_activity {
+#define X(name, help) ACT_##name,
+	KVMSIM_ACTIVITIES(X)
+#undef X
+	N_ACTIVITIES
+};
+
+#define KVMSIM_WAITS(X)                                                                            \
+	X(cpu, "runnable, no CPU")                                                                 \
+	X(lock, "a contended lock")                                                                \
+	X(ipi, "acknowledgement of an IPI")                                                        \
+	X(idle, "nothing to do")
+
+enum model_wait {
+#define X(name, help) WAIT_##name,
+	KVMSIM_WAITS(X)
+#undef X
+	N_WAITS
+};
+
+extern const struct sim_vocabulary model_vocabulary;
+/* The words after each name, for `kvmsim list` and reports. */
+const char *model_count_help(uint16_t count);
+const char *model_activity_help(uint16_t activity);
+
+#endif

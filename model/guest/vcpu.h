@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_GUEST_VCPU_H
+#define KVMSIM_GUEST_VCPU_H
+
+#include <stdint.h>
+
+#include "model/guest/op.h"
+#include "model/guest/vm.h"
+
+/*
+ * The one door into the guest: what an instruction does to the machine. Recorded streams (interp)
+ * and closed-loop guests (workloads) both come through here, as the task that is the vCPU thread.
+ *
+ * An instruction that faults is restarted whole by its caller:
+ *
+ *	do {
+ *		r = vcpu_fetch(v, rip);
+ *		r = r ? r : vcpu_read(v, rsi, 4, &addr);
+ *		r = r ? r : vcpu_write(v, addr, 4, value);
+ *	} while (r == VCPU_RESTART);
+ *
+ * A function returns 0 (done), VCPU_RESTART (the access exited, was handled, and the vCPU is back
+ * in guest mode: run the instruction again from its fetch), VCPU_USERSPACE (an exit to userspace
+ * is pending: the VMM acts, then the next call enters with KVM_RUN), or a negative error
+ * (KVMSIM_ECANCELED ends the thread).
+ */
+#define VCPU_RESTART   1
+#define VCPU_USERSPACE 2
+
+struct kvm_vcpu;
+
+/* Ties the vCPU to the task that runs it. Once, from that task. */
+void vcpu_bind(struct kvm_vcpu *v, struct task *t);
+struct task *vcpu_task(const struct kvm_vcpu *v);
+struct kvm *vcpu_kvm(const struct kvm_vcpu *v);
+uint32_t vcpu_id(const struct kvm_vcpu *v);
+
+/* KVM_SET_SREGS before the first run: the root of the guest's tables (gpa; unused when flat). */
+void vcpu_set_cr3(struct kvm_vcpu *v, uint64_t cr3);
+
+int vcpu_fetch(struct kvm_vcpu *v, uint64_t gva);
+int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value);
+int vcpu_write(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);
+/* Read-modify-write; whether the first fault is a read is the CPU personality's. */
+int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);
+int vcpu_invlpg(struct kvm_vcpu *v, uint64_t gva);
+int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3);
+/* OUT to a port that userspace emulates: VCPU_USERSPACE with exit reason IO. */
+int vcpu_out(struct kvm_vcpu *v, uint16_t port);
+int vcpu_hlt(struct kvm_vcpu *v);
+/* @n instructions that touch nothing modelled. Interruptible by messages. */
+int vcpu_gap(struct kvm_vcpu *v, uint64_t n);
+
+/* The userspace exit that is pending was handled; the next access enters with KVM_RUN. */
+enum kvm_exit_reason { KVM_EXIT_NONE = 0, KVM_EXIT_IO = 2, KVM_EXIT_HLT = 5, KVM_EXIT_MMIO = 6 };
+enum kvm_exit_reason vcpu_exit_reason(const struct kvm_vcpu *v);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_GUEST_VM_H
+#define KVMSIM_GUEST_VM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/sim/sim.h"
+
+/*
+ * A VM, seen from its VMM: the ioctls. The one header that workloads need beside vcpu.h.
+ *
+ * Functions that take a task run in virtual time on that task and charge it; the others are free
+ * and are for building a scene before the clock starts. Names and order of effects are those of
+ * the kernel's ioctls (Documentation/virt/kvm/api.rst).
+ */
+struct kvm;
+struct kvm_vcpu;
+struct dirty_policy;
+struct spte_policy;
+struct policy_params;
+struct kvm_observer;
+struct cpu_personality;
+
+enum kvm_paging {
+	PAGING_SHADOW, /* npt=0: shadow page tables; direct ones while the guest does not page */
+	PAGING_TDP     /* npt=1 over the rmap back end (tdp_mmu=0) */
+};
+enum guest_paging_mode {
+	GUEST_FLAT32, /* CR0.PG=0 */
+	GUEST_LONG64  /* 4-level, 4K and 2M PTEs, CR0.WP=1 */
+};
+
+struct kvm_vm_opts {
+	struct sim *sim;
+	enum kvm_paging paging;
+	enum guest_paging_mode mode;
+	const char *preset;             /* "6.1-shadow" (NULL) or "2.6.36": bundles of algorithms */
+	const char *dirty;              /* "mask", "hybrid", or "walk,key=value"; NULL: the preset's */
+	const char *spte;               /* NULL: the preset's */
+	const char *personality;        /* "tcg", "amd"; NULL: "tcg" */
+	const struct kvm_observer *observer; /* may be NULL */
+	uint64_t background_sps; /* active shadow pages of the rest of the guest, which a walk meets
+				  * and the trace does not show (see --shadow-pages) */
+	bool check;              /* keep the checkers on: every store reported, sptes consistent */
+};
+
+/* Errors: KVMSIM_ENOENT (policy, preset or personality, with the names that exist),
+ * KVMSIM_EPARSE (parameter), KVMSIM_EUNSUPPORTED (pair that cannot work), KVMSIM_ENOMEM. */
+int kvm_create_vm(const struct kvm_vm_opts *opts, struct kvm **out);
+void kvm_destroy_vm(struct kvm *kvm);
+int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out);
+
+#define KVM_MEM_LOG_DIRTY_PAGES 1u
+
+struct kvm_memory_region {
+	uint32_t slot;
+	uint32_t flags;       /* KVM_MEM_LOG_DIRTY_PAGES */
+	uint64_t base_gfn;
+	uint64_t npages;      /* 0 deletes the slot */
+	bool host_populated;  /* every host page present and writable before the first fault */
+};
+/* KVM_SET_USER_MEMORY_REGION: creates, deletes, or changes flags. Errors: KVMSIM_EINVAL (overlap,
+ * a change of size or place), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
+int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm_memory_region *r);
+
+/* KVM_GET_DIRTY_LOG: @bitmap of (npages + 63) / 64 words is overwritten. Returns the number of
+ * bits set, or KVMSIM_ENOENT (no such slot, or not logged), KVMSIM_ECANCELED. */
+long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);
+
+/* Guest memory, as the host sees it: only pages that were written here or by the guest exist;
+ * others read as zero. For page tables, op lists and code. No time passes. */
+void kvm_write_guest_u64(struct kvm *kvm, uint64_t gpa, uint64_t value);
+uint64_t kvm_read_guest_u64(struct kvm *kvm, uint64_t gpa);
+
+/* ---- what happened ---- */
+
+/* KVM_GET_STATS_FD's names. VM-wide first, then per vCPU (summed over vCPUs by kvm_stat). */
+#define KVM_VM_STATS(X)                                                                            \
+	X(remote_tlb_flush) X(remote_tlb_flush_requests) X(mmu_shadow_zapped) X(mmu_pte_write)     \
+	X(mmu_pde_zapped) X(mmu_flooded) X(mmu_recycled) X(mmu_cache_miss) X(mmu_unsync)           \
+	X(pages_4k) X(pages_2m) X(pages_1g) X(nx_lpage_splits) X(max_mmu_page_hash_collisions)
+#define KVM_VCPU_STATS(X)                                                                          \
+	X(pf_taken) X(pf_fixed) X(pf_emulate) X(pf_spurious) X(pf_fast) X(pf_mmio_spte_created)    \
+	X(pf_guest) X(tlb_flush) X(invlpg) X(exits) X(io_exits) X(mmio_exits) X(irq_exits)         \
+	X(halt_exits) X(host_state_reload) X(fpu_reload) X(insn_emulation) X(req_event)            \
+	X(hypercalls)
+
+enum kvm_stat_id {
+#define X(n) STAT_##n,
+	KVM_VM_STATS(X) KVM_VCPU_STATS(X)
+#undef X
+	N_KVM_STATS
+};
+const char *kvm_stat_name(enum kvm_stat_id id);
+bool kvm_stat_is_gauge(enum kvm_stat_id id);
+uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id);
+
+uint64_t kvm_active_shadow_pages(const struct kvm *kvm);
+
+/* Runs every consistency check: sptes agree with guest PTEs and memslots, rmaps and parent ptes
+ * are exact inverses, no TLB entry grants what its spte denies, no store was lost.
+ * 0 or KVMSIM_ECHECK with a message. */
+int kvm_check(const struct kvm *kvm);
+
+/* The checker's tallies: reports of pages not written since the harvest before. */
+uint64_t kvm_false_dirties(const struct kvm *kvm);
+uint64_t kvm_lost_stores(const struct kvm *kvm);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_POLICY_POLICY_H
+#define KVMSIM_POLICY_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/sim/sim.h"
+
+/*
+ * Policies: one file each, one const struct each, one line in table.c each. A NULL member means the
+ * family's base behaviour. Parameters are declared, so that `--dirty hybrid,threshold=3` and
+ * `kvmsim list` need no further code.
+ */
+struct policy_param {
+	const char *name;
+	uint64_t def, min, max;
+	const char *help;
+};
+
+#define POLICY_MAX_PARAMS 8
+struct policy_params {
+	uint64_t value[POLICY_MAX_PARAMS]; /* in the order of the declaration */
+};
+
+enum policy_family { FAMILY_DIRTY, FAMILY_SPTE, N_FAMILIES };
+
+/* What every policy says of itself. */
+struct policy_desc {
+	const char *name;
+	enum policy_family family;
+	const char *summary;               /* one line for `kvmsim list` */
+	const struct policy_param *params; /* ended by a NULL name; NULL: none */
+	bool broken;                       /* deliberately wrong: a checker must catch it */
+};
+
+/* What a prediction for this policy on this MMU rests on. */
+enum policy_evidence { EVIDENCE_NONE, EVIDENCE_PUBLISHED, EVIDENCE_ORACLE };
+enum mmu_kind { MMU_SHADOW_LONG64, MMU_SHADOW_FLAT32, MMU_TDP_RMAP, N_MMU_KINDS };
+const char *mmu_kind_name(enum mmu_kind k); /* npt0-long64, npt0-flat32, npt1-tdp0 */
+enum policy_evidence policy_evidence(const struct policy_desc *d, enum mmu_kind k);
+
+struct kvm;
+struct kvm_memory_slot;
+
+struct dirty_policy {
+	struct policy_desc desc;
+	/* LOG_DIRTY_PAGES was set on @slot: arm it. NULL: write-protect the slot by rmap, flush. */
+	int (*enable)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+	/* The flag was taken away. NULL: what is armed stays armed. */
+	int (*disable)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+	/* GET_DIRTY_LOG between taking and dropping the locks the base takes: copies the bitmap
+	 * out, clears and re-arms. Returns the number of dirty pages or a negative error. */
+	long (*harvest)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			uint64_t *bitmap);
+	/* A page of a logged slot was made writable or written. NULL: set its bit. */
+	void (*mark)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t gfn);
+};
+
+/* Finds a policy by name. NULL when there is none. */
+const struct dirty_policy *dirty_policy_find(const char *name, size_t len);
+/* All policies in the table, in its order. */
+size_t policy_count(void);
+const struct policy_desc *policy_at(size_t i);
+
+/* Parses "name,key=value,..." of @family. Errors: KVMSIM_ENOENT (the names that exist are in the
+ * message), KVMSIM_EPARSE (unknown parameter, value out of range). */
+int policy_parse(enum policy_family family, const char *text, const struct kvmsim_errsink *errors,
+		 const struct policy_desc **desc, struct policy_params *params);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_SIM_SIM_H
+#define KVMSIM_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/sim/error.h"
+
+/*
+ * The simulator: virtual time, tasks and their total order. Knows nothing of KVM.
+ *
+ * A task is a stackful coroutine with a clock of its own. Its clock moves only by charge() (work,
+ * priced by the profile) and by waiting; both are entered in the ledger, so that over any task
+ *
+ *	sum of the ledger's cycles == task_now() - the task's start time
+ *
+ * holds at every instant. A task may run ahead of the others as long as it touches nothing that
+ * another task can see. Before it does, it calls sync(), which returns when the task is the first
+ * in the total order (time, priority, task id, sequence number). Every task has at most one
+ * pending event, so the event queue has one slot per task (evq.h).
+ *
+ * All functions marked [running] may be called only by the running task, on itself.
+ */
+
+typedef uint64_t cycles_t; /* in the profile's unit: TSC cycles, or instructions under icount */
+#define CYCLES_MAX UINT64_MAX
+
+struct sim;
+struct task;
+struct profile;
+struct ledger;
+
+/* The names behind the small integers that the model charges: sim/ does not know them. */
+struct sim_vocabulary {
+	const char *const *counts; /* n_counts names; index = the `count` of charge() */
+	const char *const *activities;
+	const char *const *waits; /* n_waits names; index 0 is the wait for the CPU */
+	uint16_t n_counts, n_activities, n_waits;
+};
+
+struct sim_opts {
+	const struct sim_vocabulary *vocabulary; /* must outlive the sim */
+	const struct profile *profile;           /* prices; must outlive the sim */
+	uint64_t seed;                           /* with replicate and a name: every random stream */
+	uint32_t replicate;
+	bool reference; /* the slow mode: no run-ahead at all; results must be the same */
+	const struct kvmsim_errsink *errors;
+};
+
+/* Errors: KVMSIM_ENOMEM, KVMSIM_EINVAL (no vocabulary, profile without unit). */
+int sim_create(const struct sim_opts *opts, struct sim **out);
+
+/* Cancels every task still alive (see task_fn), runs them to their end, frees all. NULL is fine. */
+void sim_destroy(struct sim *sim);
+
+/* Runs until no task is left, sim_stop() is called, or virtual time would pass @until.
+ * Returns 0, KVMSIM_EDEADLOCK with a message naming the blocked tasks, or the first negative
+ * value that a task returned (other than KVMSIM_ECANCELED). */
+int sim_run(struct sim *sim, cycles_t until);
+
+/* From inside a task or between runs: sim_run() returns at the next switch. Tasks stay alive. */
+void sim_stop(struct sim *sim);
+
+/* The time of the first event in the total order: no task can be earlier. */
+cycles_t sim_now(const struct sim *sim);
+const struct profile *sim_profile(const struct sim *sim);
+const struct ledger *sim_ledger(const struct sim *sim);
+bool sim_reference(const struct sim *sim);
+uint64_t sim_seed(const struct sim *sim);
+uint32_t sim_replicate(const struct sim *sim);
+const struct kvmsim_errsink *sim_errors(const struct sim *sim);
+/* Coroutine switches and events so far, for benches. */
+uint64_t sim_switches(const struct sim *sim);
+
+/* ---- tasks ---- */
+
+/* A task ends by returning: 0, or a negative error. When the sim is cancelled, every blocking call
+ * returns KVMSIM_ECANCELED from then on and the function must unwind and return it: a task is
+ * never abandoned in the middle of its stack. */
+typedef int (*task_fn)(struct task *t, void *arg);
+
+struct task_opts {
+	const char *name; /* copied */
+	task_fn fn;
+	void *arg;
+	cycles_t start;     /* not before sim_now() */
+	int priority;       /* lower runs first at equal times; 0 is usual */
+	size_t stack_bytes; /* 0: the default of 64 KiB; a guard page is added below */
+};
+
+/* Errors: KVMSIM_ENOMEM, KVMSIM_EINVAL. May be called from inside another task. */
+int task_create(struct sim *sim, const struct task_opts *opts, struct task **out);
+
+cycles_t task_now(const struct task *t);
+struct sim *task_sim(const struct task *t);
+const char *task_name(const struct task *t);
+uint32_t task_id(const struct task *t); /* in order of creation from 0: the ledger's row */
+bool task_canceled(const struct task *t);
+
+/* [running] Advances the clock by @n times the profile's price of @count and enters it in the
+ * ledger under the current activity. Prices are fixed point: the remainder is carried per task. */
+void charge(struct task *t, uint16_t count, uint64_t n);
+
+/* [running] Advances the clock by exactly @cycles, entered as @n of @count (for costs that are
+ * computed rather than priced, as a cache miss's latency). */
+void charge_cycles(struct task *t, uint16_t count, uint64_t n, cycles_t cycles);
+
+/* [running] Returns when no other task's event comes before this task's now. 0 or
+ * KVMSIM_ECANCELED. One compare when nothing is earlier. */
+int sync(struct task *t);
+
+/* [running] The time strictly before which this task may retire private work without sync():
+ * min(sim_now() + lookahead, its own next message); task_now() in reference mode. */
+cycles_t task_horizon(const struct task *t);
+
+/* The least latency of any message that can change a running task's private state. 0 (the start
+ * value): no run-ahead. Constant while tasks run. */
+void sim_set_lookahead(struct sim *sim, cycles_t lookahead);
+
+/* [running] Blocks until task_wake(), entered in the ledger as @wait. 0 or KVMSIM_ECANCELED. */
+int task_block(struct task *t, uint16_t wait);
+
+/* [running] Blocks until task_wake() or the time @until, whichever is first. Returns 1 when woken,
+ * 0 when the time came, KVMSIM_ECANCELED. */
+int task_block_until(struct task *t, uint16_t wait, cycles_t until);
+
+/* [running, on another task] Makes a blocked task runnable at @when (not before the caller's now).
+ * Waking a task that is not blocked is remembered: its next task_block() returns at once. */
+void task_wake(struct task *other, cycles_t when);
+
+/* [running] The activity that charges are entered under. Returns the one before, to be restored:
+ *	uint16_t was = activity_enter(t, ACT_PAGE_FAULT); ... activity_leave(t, was); */
+uint16_t activity_enter(struct task *t, uint16_t activity);
+void activity_leave(struct task *t, uint16_t was);
+
+/* A place for the layer above to hang its own per-task state (the vCPU, held locks). */
+void task_set_private(struct task *t, void *p);
+void *task_private(const struct task *t);
+
+#endif

@@ -17,19 +17,19 @@
 struct profile;
 
 struct run_opts {
-	const char *trace;       /* path of a native trace, or NULL */
-	const char *scenario;    /* path of a scenario INI, or NULL; one of the two */
-	const char *preset;      /* NULL: 6.1-shadow */
-	const char *dirty;       /* policy with parameters */
-	const char *slot;        /* name of the slot to log; NULL or "all": every slot */
+	const char *trace;    /* path of a native trace, or NULL */
+	const char *scenario; /* path of a scenario INI, or NULL; one of the two */
+	const char *preset;   /* NULL: 6.1-shadow */
+	const char *dirty;    /* policy with parameters */
+	const char *slot;     /* name of the slot to log; NULL or "all": every slot */
 	const struct profile *profile;
-	uint64_t interval;       /* collection interval in guest instructions; 0: one epoch */
-	uint64_t phase;          /* epochs before the first collection counts; < interval/epoch */
-	uint64_t shadow_pages;   /* background active shadow pages for this run */
+	uint64_t interval;     /* collection interval in guest instructions; 0: one epoch */
+	uint64_t phase;	       /* epochs before the first collection counts; < interval/epoch */
+	uint64_t shadow_pages; /* background active shadow pages for this run */
 	uint64_t seed;
 	uint32_t replicate;
-	bool reference;          /* slow mode, no run-ahead */
-	bool check;              /* keep the checkers on */
+	bool reference; /* slow mode, no run-ahead */
+	bool check;	/* keep the checkers on */
 	const struct kvmsim_errsink *errors;
 };
 
@@ -41,7 +41,7 @@ struct run_collection {
 };
 
 struct run_result {
-	cycles_t elapsed;             /* virtual time of the vCPUs' end */
+	cycles_t elapsed; /* virtual time of the vCPUs' end */
 	uint64_t guest_insns;
 	uint64_t counts[N_COUNTS];
 	cycles_t count_cycles[N_COUNTS];

@@ -55,7 +55,7 @@ enum model_count {
 #define X(name, help) COUNT_##name,
 	KVMSIM_COUNTS(X)
 #undef X
-	N_COUNTS
+		N_COUNTS
 };
 
 #define KVMSIM_ACTIVITIES(X)                                                                       \
@@ -71,7 +71,7 @@ enum model_activity {
 #define X(name, help) ACT_##name,
 	KVMSIM_ACTIVITIES(X)
 #undef X
-	N_ACTIVITIES
+		N_ACTIVITIES
 };
 
 #define KVMSIM_WAITS(X)                                                                            \
@@ -84,7 +84,7 @@ enum model_wait {
 #define X(name, help) WAIT_##name,
 	KVMSIM_WAITS(X)
 #undef X
-	N_WAITS
+		N_WAITS
 };
 
 extern const struct sim_vocabulary model_vocabulary;

@@ -14,20 +14,20 @@
  * FORMAT.md has the format byte by byte. Reading and writing are streaming, in constant memory.
  */
 
-#define TRACE_VERSION    1
-#define TRACE_MAX_SLOTS  32
-#define TRACE_MAX_VCPUS  512
+#define TRACE_VERSION	 1
+#define TRACE_MAX_SLOTS	 32
+#define TRACE_MAX_VCPUS	 512
 #define TRACE_STRING_MAX 4096
 
 enum trace_clock { TRACE_CLOCK_INSN, TRACE_CLOCK_NS, TRACE_CLOCK_TSC };
 
 /* What the recording could not see (a reader must not conclude from its absence). */
-#define TRACE_NO_LOADS      (1u << 0) /* only stores were recorded */
-#define TRACE_NO_GVA        (1u << 1) /* guest-physical addresses only: replay as a direct guest */
-#define TRACE_FIRST_STORES  (1u << 2) /* only the first store to a page in each epoch */
-#define TRACE_NO_DMA        (1u << 3) /* device DMA not seen */
-#define TRACE_NO_WALKS      (1u << 4) /* page walks' A/D-bit stores not seen */
-#define TRACE_ONE_CLOCK     (1u << 5) /* per-vCPU order only: no common clock between vCPUs */
+#define TRACE_NO_LOADS	   (1u << 0) /* only stores were recorded */
+#define TRACE_NO_GVA	   (1u << 1) /* guest-physical addresses only: replay as a direct guest */
+#define TRACE_FIRST_STORES (1u << 2) /* only the first store to a page in each epoch */
+#define TRACE_NO_DMA	   (1u << 3) /* device DMA not seen */
+#define TRACE_NO_WALKS	   (1u << 4) /* page walks' A/D-bit stores not seen */
+#define TRACE_ONE_CLOCK	   (1u << 5) /* per-vCPU order only: no common clock between vCPUs */
 
 struct trace_slot {
 	uint64_t base_gfn, npages;
@@ -39,11 +39,11 @@ struct trace_meta {
 	uint32_t n_vcpus, n_slots;
 	struct trace_slot slots[TRACE_MAX_SLOTS];
 	enum trace_clock clock;
-	uint64_t clock_hz;    /* of NS and TSC clocks; 0 where unknown or instructions */
-	uint64_t epoch_len;   /* clock units per epoch; 0: no epochs */
-	uint32_t unseen;      /* TRACE_NO_* */
-	char *source;         /* what recorded it, how; NUL-terminated UTF-8, owned */
-	char *kernel;         /* guest and host kernel, as far as known */
+	uint64_t clock_hz;  /* of NS and TSC clocks; 0 where unknown or instructions */
+	uint64_t epoch_len; /* clock units per epoch; 0: no epochs */
+	uint32_t unseen;    /* TRACE_NO_* */
+	char *source;	    /* what recorded it, how; NUL-terminated UTF-8, owned */
+	char *kernel;	    /* guest and host kernel, as far as known */
 	char *workload;
 };
 
@@ -86,10 +86,10 @@ void trace_abort(struct trace_writer *w);
 /* ---- importing ---- */
 
 struct import_opts {
-	uint64_t ram_pages;   /* of slot "ram", base gfn 0; 0: 262144 (1 GiB) */
-	uint64_t vram_gfn;    /* of slot "vram"; 0: 0xfd000 */
-	uint64_t vram_pages;  /* 0: 4096 */
-	uint64_t epoch_len;   /* guest instructions per epoch; 0: 30000000 */
+	uint64_t ram_pages;			/* of slot "ram", base gfn 0; 0: 262144 (1 GiB) */
+	uint64_t vram_gfn;			/* of slot "vram"; 0: 0xfd000 */
+	uint64_t vram_pages;			/* 0: 4096 */
+	uint64_t epoch_len;			/* guest instructions per epoch; 0: 30000000 */
 	const char *source, *kernel, *workload; /* words for the metadata, may be NULL */
 };
 struct import_stats {

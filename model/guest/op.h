@@ -13,16 +13,16 @@ enum guest_op_kind {
 	OP_NONE = 0, /* only the gap: computing */
 	OP_READ,     /* arg: guest address (gpa when the stream says so), len bytes */
 	OP_WRITE,
-	OP_RMW,        /* read-modify-write: a CPU personality may read first */
-	OP_FETCH,      /* instruction fetch */
-	OP_MMIO_READ,  /* arg: gpa of a device register */
+	OP_RMW,	      /* read-modify-write: a CPU personality may read first */
+	OP_FETCH,     /* instruction fetch */
+	OP_MMIO_READ, /* arg: gpa of a device register */
 	OP_MMIO_WRITE,
-	OP_PIO,        /* arg: port, or the instruction's address where the port is unknown */
+	OP_PIO, /* arg: port, or the instruction's address where the port is unknown */
 	OP_INVLPG,
-	OP_CR3,        /* arg: new root, gpa */
+	OP_CR3, /* arg: new root, gpa */
 	OP_HLT,
-	OP_EPOCH,      /* arg: number of the epoch that begins; flags: OPF_PARTIAL */
-	OP_MARK,       /* arg: the recorder's mark, 0 = end of a phase */
+	OP_EPOCH, /* arg: number of the epoch that begins; flags: OPF_PARTIAL */
+	OP_MARK,  /* arg: the recorder's mark, 0 = end of a phase */
 	OP_LAST
 };
 

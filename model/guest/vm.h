@@ -35,14 +35,14 @@ struct kvm_vm_opts {
 	struct sim *sim;
 	enum kvm_paging paging;
 	enum guest_paging_mode mode;
-	const char *preset;             /* "6.1-shadow" (NULL) or "2.6.36": bundles of algorithms */
-	const char *dirty;              /* "mask", "hybrid", or "walk,key=value"; NULL: the preset's */
-	const char *spte;               /* NULL: the preset's */
-	const char *personality;        /* "tcg", "amd"; NULL: "tcg" */
+	const char *preset;	 /* "6.1-shadow" (NULL) or "2.6.36": bundles of algorithms */
+	const char *dirty;	 /* "mask", "hybrid", or "walk,key=value"; NULL: the preset's */
+	const char *spte;	 /* NULL: the preset's */
+	const char *personality; /* "tcg", "amd"; NULL: "tcg" */
 	const struct kvm_observer *observer; /* may be NULL */
 	uint64_t background_sps; /* active shadow pages of the rest of the guest, which a walk meets
 				  * and the trace does not show (see --shadow-pages) */
-	bool check;              /* keep the checkers on: every store reported, sptes consistent */
+	bool check;		 /* keep the checkers on: every store reported, sptes consistent */
 };
 
 /* Errors: KVMSIM_ENOENT (policy, preset or personality, with the names that exist),
@@ -55,10 +55,10 @@ int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out);
 
 struct kvm_memory_region {
 	uint32_t slot;
-	uint32_t flags;       /* KVM_MEM_LOG_DIRTY_PAGES */
+	uint32_t flags; /* KVM_MEM_LOG_DIRTY_PAGES */
 	uint64_t base_gfn;
-	uint64_t npages;      /* 0 deletes the slot */
-	bool host_populated;  /* every host page present and writable before the first fault */
+	uint64_t npages;     /* 0 deletes the slot */
+	bool host_populated; /* every host page present and writable before the first fault */
 };
 /* KVM_SET_USER_MEMORY_REGION: creates, deletes, or changes flags. Errors: KVMSIM_EINVAL (overlap,
  * a change of size or place), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
@@ -77,20 +77,24 @@ uint64_t kvm_read_guest_u64(struct kvm *kvm, uint64_t gpa);
 
 /* KVM_GET_STATS_FD's names. VM-wide first, then per vCPU (summed over vCPUs by kvm_stat). */
 #define KVM_VM_STATS(X)                                                                            \
-	X(remote_tlb_flush) X(remote_tlb_flush_requests) X(mmu_shadow_zapped) X(mmu_pte_write)     \
-	X(mmu_pde_zapped) X(mmu_flooded) X(mmu_recycled) X(mmu_cache_miss) X(mmu_unsync)           \
-	X(pages_4k) X(pages_2m) X(pages_1g) X(nx_lpage_splits) X(max_mmu_page_hash_collisions)
+	X(remote_tlb_flush)                                                                        \
+	X(remote_tlb_flush_requests)                                                               \
+	X(mmu_shadow_zapped) X(mmu_pte_write) X(mmu_pde_zapped) X(mmu_flooded) X(mmu_recycled)     \
+		X(mmu_cache_miss) X(mmu_unsync) X(pages_4k) X(pages_2m) X(pages_1g)                \
+			X(nx_lpage_splits) X(max_mmu_page_hash_collisions)
 #define KVM_VCPU_STATS(X)                                                                          \
-	X(pf_taken) X(pf_fixed) X(pf_emulate) X(pf_spurious) X(pf_fast) X(pf_mmio_spte_created)    \
-	X(pf_guest) X(tlb_flush) X(invlpg) X(exits) X(io_exits) X(mmio_exits) X(irq_exits)         \
-	X(halt_exits) X(host_state_reload) X(fpu_reload) X(insn_emulation) X(req_event)            \
-	X(hypercalls)
+	X(pf_taken)                                                                                \
+	X(pf_fixed)                                                                                \
+	X(pf_emulate) X(pf_spurious) X(pf_fast) X(pf_mmio_spte_created) X(pf_guest) X(tlb_flush)   \
+		X(invlpg) X(exits) X(io_exits) X(mmio_exits) X(irq_exits) X(halt_exits)            \
+			X(host_state_reload) X(fpu_reload) X(insn_emulation) X(req_event)          \
+				X(hypercalls)
 
 enum kvm_stat_id {
 #define X(n) STAT_##n,
 	KVM_VM_STATS(X) KVM_VCPU_STATS(X)
 #undef X
-	N_KVM_STATS
+		N_KVM_STATS
 };
 const char *kvm_stat_name(enum kvm_stat_id id);
 bool kvm_stat_is_gauge(enum kvm_stat_id id);

@@ -11,49 +11,66 @@
  * from another. An observer is called at the place and time where the kernel would trace.
  */
 #define KVM_TRACE_EVENTS(X)                                                                        \
-	X(kvm_entry) X(kvm_exit) X(kvm_page_fault) X(kvm_pio) X(kvm_userspace_exit) X(kvm_fpu)     \
-	X(kvm_update_master_clock) X(kvm_hypercall) X(kvm_emulate_insn) X(kvm_mmio) X(kvm_cr)      \
-	X(kvm_mmu_pagetable_walk) X(kvm_mmu_paging_element) X(kvm_mmu_walker_error)                \
-	X(kvm_mmu_get_page) X(kvm_mmu_sync_page) X(kvm_mmu_unsync_page)                            \
-	X(kvm_mmu_prepare_zap_page) X(kvm_mmu_spte_requested) X(kvm_mmu_set_spte)                  \
-	X(fast_page_fault) X(kvm_mmu_zap_all_fast) X(mark_mmio_spte) X(handle_mmio_page_fault)     \
-	X(check_mmio_spte) X(kvm_mmu_split_huge_page) X(kvm_unmap_hva_range) X(kvm_set_spte_hva)
+	X(kvm_entry)                                                                               \
+	X(kvm_exit)                                                                                \
+	X(kvm_page_fault) X(kvm_pio) X(kvm_userspace_exit) X(kvm_fpu) X(kvm_update_master_clock)   \
+		X(kvm_hypercall) X(kvm_emulate_insn) X(kvm_mmio) X(kvm_cr) X(                      \
+			kvm_mmu_pagetable_walk) X(kvm_mmu_paging_element) X(kvm_mmu_walker_error)  \
+			X(kvm_mmu_get_page) X(kvm_mmu_sync_page) X(kvm_mmu_unsync_page) X(         \
+				kvm_mmu_prepare_zap_page) X(kvm_mmu_spte_requested)                \
+				X(kvm_mmu_set_spte) X(fast_page_fault) X(kvm_mmu_zap_all_fast)     \
+					X(mark_mmio_spte) X(handle_mmio_page_fault)                \
+						X(check_mmio_spte) X(kvm_mmu_split_huge_page)      \
+							X(kvm_unmap_hva_range) X(kvm_set_spte_hva)
 
 enum kvm_trace_id {
 #define X(n) TRACE_##n,
 	KVM_TRACE_EVENTS(X)
 #undef X
-	N_KVM_TRACE
+		N_KVM_TRACE
 };
 const char *kvm_trace_name(enum kvm_trace_id id);
 
 /* SVM exit reasons, as kvm_exit prints them. */
-enum { EXIT_CR3_WRITE = 0x13, EXIT_PF = 0x4e, EXIT_INTR = 0x60, EXIT_HLT = 0x78,
-       EXIT_INVLPG = 0x79, EXIT_IOIO = 0x7b, EXIT_NPF = 0x400 };
+enum {
+	EXIT_CR3_WRITE = 0x13,
+	EXIT_PF = 0x4e,
+	EXIT_INTR = 0x60,
+	EXIT_HLT = 0x78,
+	EXIT_INVLPG = 0x79,
+	EXIT_IOIO = 0x7b,
+	EXIT_NPF = 0x400
+};
 
-#define PFERR_PRESENT     (1ull << 0)
-#define PFERR_WRITE       (1ull << 1)
-#define PFERR_USER        (1ull << 2)
-#define PFERR_RSVD        (1ull << 3)
-#define PFERR_FETCH       (1ull << 4)
+#define PFERR_PRESENT	  (1ull << 0)
+#define PFERR_WRITE	  (1ull << 1)
+#define PFERR_USER	  (1ull << 2)
+#define PFERR_RSVD	  (1ull << 3)
+#define PFERR_FETCH	  (1ull << 4)
 #define PFERR_GUEST_FINAL (1ull << 32)
 #define PFERR_GUEST_PAGE  (1ull << 33)
 
-enum ret_pf { RET_PF_CONTINUE, RET_PF_RETRY, RET_PF_EMULATE, RET_PF_INVALID, RET_PF_FIXED,
-	      RET_PF_SPURIOUS };
+enum ret_pf {
+	RET_PF_CONTINUE,
+	RET_PF_RETRY,
+	RET_PF_EMULATE,
+	RET_PF_INVALID,
+	RET_PF_FIXED,
+	RET_PF_SPURIOUS
+};
 
 struct kvm_trace_event {
 	enum kvm_trace_id id;
-	uint32_t vcpu;  /* UINT32_MAX: none */
+	uint32_t vcpu; /* UINT32_MAX: none */
 	cycles_t time;
 	uint64_t gfn, spte;
-	uint64_t code;  /* exit reason, error code, enum ret_pf, userspace exit reason, cr number */
-	uint8_t level;  /* where the event has one */
-	bool direct;    /* role.direct */
-	bool created;   /* get_page: new */
+	uint64_t code; /* exit reason, error code, enum ret_pf, userspace exit reason, cr number */
+	uint8_t level; /* where the event has one */
+	bool direct;   /* role.direct */
+	bool created;  /* get_page: new */
 	bool unsync;
-	bool writable;  /* set_spte: the W bit written */
-	bool valid;     /* check_mmio_spte: generations equal */
+	bool writable; /* set_spte: the W bit written */
+	bool valid;    /* check_mmio_spte: generations equal */
 };
 
 struct kvm_observer {

@@ -30,9 +30,9 @@ enum policy_family { FAMILY_DIRTY, FAMILY_SPTE, N_FAMILIES };
 struct policy_desc {
 	const char *name;
 	enum policy_family family;
-	const char *summary;               /* one line for `kvmsim list` */
+	const char *summary;		   /* one line for `kvmsim list` */
 	const struct policy_param *params; /* ended by a NULL name; NULL: none */
-	bool broken;                       /* deliberately wrong: a checker must catch it */
+	bool broken;			   /* deliberately wrong: a checker must catch it */
 };
 
 /* What a prediction for this policy on this MMU rests on. */

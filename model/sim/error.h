@@ -11,18 +11,18 @@
  */
 enum kvmsim_error {
 	KVMSIM_OK = 0,
-	KVMSIM_ENOMEM = -1,       /* an allocation failed */
-	KVMSIM_EINVAL = -2,       /* misuse: an argument out of its documented range */
-	KVMSIM_EPARSE = -3,       /* an input does not follow its format */
-	KVMSIM_EIO = -4,          /* read, write, flush or close failed; disk full */
-	KVMSIM_ETORN = -5,        /* a trace ends in the middle of a block */
-	KVMSIM_EVERSION = -6,     /* written by a newer version than this one reads */
+	KVMSIM_ENOMEM = -1,	  /* an allocation failed */
+	KVMSIM_EINVAL = -2,	  /* misuse: an argument out of its documented range */
+	KVMSIM_EPARSE = -3,	  /* an input does not follow its format */
+	KVMSIM_EIO = -4,	  /* read, write, flush or close failed; disk full */
+	KVMSIM_ETORN = -5,	  /* a trace ends in the middle of a block */
+	KVMSIM_EVERSION = -6,	  /* written by a newer version than this one reads */
 	KVMSIM_EUNSUPPORTED = -7, /* a pair that cannot work, refused with the reason */
-	KVMSIM_ECANCELED = -8,    /* the simulation is being ended: a task unwinds with this */
-	KVMSIM_ENOENT = -9,       /* no policy, profile, slot or file of that name */
-	KVMSIM_EDEADLOCK = -10,   /* every task is blocked and nothing is pending */
-	KVMSIM_EINTR = -11,       /* SIGINT or SIGTERM */
-	KVMSIM_ECHECK = -12,      /* a checker caught the model: lost store, lock order, bad spte */
+	KVMSIM_ECANCELED = -8,	  /* the simulation is being ended: a task unwinds with this */
+	KVMSIM_ENOENT = -9,	  /* no policy, profile, slot or file of that name */
+	KVMSIM_EDEADLOCK = -10,	  /* every task is blocked and nothing is pending */
+	KVMSIM_EINTR = -11,	  /* SIGINT or SIGTERM */
+	KVMSIM_ECHECK = -12,	  /* a checker caught the model: lost store, lock order, bad spte */
 };
 
 struct kvmsim_errsink {

@@ -14,11 +14,10 @@
  * It is a text file (INI) that the caller has read into memory:
  *
  *	[machine]  name, unit (cycles|instructions), hz, source
- *	[price]    COUNT = VALUE            ; price per count, decimal, up to 6 digits after the point
- *	[sigma]    COUNT = VALUE            ; standard error of that price, same unit
- *	[source]   COUNT = words            ; where it came from: fitted (on what), data sheet, assumed
- *	[covariance]  A,B = VALUE
- *	[group]    NAME = COUNT COUNT ...   ; counts that the data could not separate, priced as one
+ *	[price]    COUNT = VALUE            ; price per count, decimal, up to 6 digits after the
+ *point [sigma]    COUNT = VALUE            ; standard error of that price, same unit [source] COUNT
+ *= words            ; where it came from: fitted (on what), data sheet, assumed [covariance]  A,B =
+ *VALUE [group]    NAME = COUNT COUNT ...   ; counts that the data could not separate, priced as one
  *	[param]    NAME = INTEGER           ; everything that is no price: cache sizes, latencies
  *
  * Names of counts and params come from the vocabulary and from @params: an unknown key, a repeated
@@ -48,7 +47,7 @@ int profile_copy(const struct profile *p, struct profile **out);
 const char *profile_name(const struct profile *p);
 const char *profile_machine(const struct profile *p);
 const char *profile_unit(const struct profile *p); /* "cycles" or "instructions" */
-uint64_t profile_hz(const struct profile *p);      /* units per second; 0 if not stated */
+uint64_t profile_hz(const struct profile *p);	   /* units per second; 0 if not stated */
 price_t profile_price(const struct profile *p, uint16_t count);
 void profile_set_price(struct profile *p, uint16_t count, price_t price);
 /* Standard error (fixed point) and covariance (units squared << PRICE_SHIFT, signed); 0 where the

@@ -3,6 +3,7 @@
 #define KVMSIM_SIM_SIM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "model/sim/error.h"
@@ -41,8 +42,8 @@ struct sim_vocabulary {
 
 struct sim_opts {
 	const struct sim_vocabulary *vocabulary; /* must outlive the sim */
-	const struct profile *profile;           /* prices; must outlive the sim */
-	uint64_t seed;                           /* with replicate and a name: every random stream */
+	const struct profile *profile;		 /* prices; must outlive the sim */
+	uint64_t seed; /* with replicate and a name: every random stream */
 	uint32_t replicate;
 	bool reference; /* the slow mode: no run-ahead at all; results must be the same */
 	const struct kvmsim_errsink *errors;
@@ -84,8 +85,8 @@ struct task_opts {
 	const char *name; /* copied */
 	task_fn fn;
 	void *arg;
-	cycles_t start;     /* not before sim_now() */
-	int priority;       /* lower runs first at equal times; 0 is usual */
+	cycles_t start;	    /* not before sim_now() */
+	int priority;	    /* lower runs first at equal times; 0 is usual */
 	size_t stack_bytes; /* 0: the default of 64 KiB; a guard page is added below */
 };
 

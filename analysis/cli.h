@@ -33,11 +33,16 @@ struct verb {
 extern const struct verb verb_list, verb_info, verb_replay, verb_compare, verb_import, verb_store,
 	verb_calibrate, verb_validate;
 
+/* The program's version, as --version prints it and the store keeps it. */
+extern const char kvmsim_version[];
+
 /* Writes "kvmsim: MESSAGE" to stderr. */
 extern const struct kvmsim_errsink cli_errors;
 
 /* EXIT_* for an enum kvmsim_error (0 or positive: EXIT_DONE). */
 int cli_exit_code(int err);
+/* The same for what only reads: a file that cannot be opened or read is unusable input. */
+int cli_input_exit_code(int err);
 
 /* A usage error: message and a hint at --help; returns EXIT_USAGE. */
 int cli_usage(const struct verb *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -46,6 +51,14 @@ int cli_help(const struct verb *verb);
 
 /* Warnings are counted by text and printed once, at the end, on stderr. */
 void cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The program's last act: prints the warnings, flushes stdout. Returns @code, or EXIT_IO with a
+ * message when @code was EXIT_DONE and stdout could not be written. */
+int cli_finish(int code);
+
+/* From now on SIGINT and SIGTERM only set run_interrupted (run.h), so that a verb that looks at it
+ * can leave nothing half-written; a second signal kills. Verbs that never look don't call this. */
+void cli_catch_signals(void);
 
 /* Whole numbers with range, for options: true, or a usage message printed and false. */
 bool cli_u64(const struct verb *verb, const char *option, const char *text, unsigned long long min,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "model/sim/error.h"
 
@@ -109,7 +110,9 @@ void charge_cycles(struct task *t, uint16_t count, uint64_t n, cycles_t cycles);
 
 /* [running] Returns when no other task's event comes before this task's now. 0 or
  * KVMSIM_ECANCELED. One compare when nothing is earlier. */
-int sync(struct task *t);
+int task_sync(struct task *t);
+/* Its short name. libc declares a sync() too, hence a macro, after libc's header was read. */
+#define sync(t) task_sync(t)
 
 /* [running] The time strictly before which this task may retire private work without sync():
  * min(sim_now() + lookahead, its own next message); task_now() in reference mode. */

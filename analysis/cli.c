@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/run.h"
+
+const char kvmsim_version[] = "0.1.0";
+
+static void emit(void *ctx, enum kvmsim_error err, const char *msg)
+{
+	(void)ctx;
+	(void)err;
+	fprintf(stderr, "kvmsim: %s\n", msg);
+}
+
+const struct kvmsim_errsink cli_errors = {emit, NULL};
+
+int cli_exit_code(int err)
+{
+	switch (err) {
+	case KVMSIM_EINVAL:
+	case KVMSIM_ENOENT:
+	case KVMSIM_EUNSUPPORTED:
+		return EXIT_USAGE;
+	case KVMSIM_EPARSE:
+	case KVMSIM_ETORN:
+	case KVMSIM_EVERSION:
+		return EXIT_INPUT;
+	case KVMSIM_EIO:
+	case KVMSIM_ENOMEM:
+		return EXIT_IO;
+	case KVMSIM_EINTR:
+		return EXIT_INTERRUPTED;
+	case KVMSIM_ECANCELED:
+	case KVMSIM_EDEADLOCK:
+	case KVMSIM_ECHECK:
+		return EXIT_GATE;
+	default:
+		return err < 0 ? EXIT_INPUT : EXIT_DONE;
+	}
+}
+
+int cli_input_exit_code(int err)
+{
+	return err == KVMSIM_EIO ? EXIT_INPUT : cli_exit_code(err);
+}
+
+int cli_usage(const struct verb *verb, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "kvmsim: %s: ", verb->name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, " (see kvmsim %s --help)\n", verb->name);
+	return EXIT_USAGE;
+}
+
+int cli_help(const struct verb *verb)
+{
+	printf("Usage: kvmsim %s\n", verb->usage);
+	return EXIT_DONE;
+}
+
+/* ---- warnings ---- */
+
+static struct warning {
+	char *text;
+	unsigned long n;
+} * warnings;
+static size_t n_warnings;
+
+void cli_warn(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < n_warnings; i++) {
+		if (!strcmp(warnings[i].text, text)) {
+			warnings[i].n++;
+			return;
+		}
+	}
+	struct warning *grown = realloc(warnings, (n_warnings + 1) * sizeof(*grown));
+
+	if (!grown)
+		return;
+	warnings = grown;
+	warnings[n_warnings].text = strdup(text);
+	warnings[n_warnings].n = 1;
+	if (warnings[n_warnings].text)
+		n_warnings++;
+}
+
+int cli_finish(int code)
+{
+	for (size_t i = 0; i < n_warnings; i++) {
+		fprintf(stderr, "kvmsim: warning: %s", warnings[i].text);
+		if (warnings[i].n > 1)
+			fprintf(stderr, " (%lu times)", warnings[i].n);
+		fputc('\n', stderr);
+		free(warnings[i].text);
+	}
+	free(warnings);
+	warnings = NULL;
+	n_warnings = 0;
+	/* An error that an earlier write met is kept in the stream, its errno is not. */
+	int had_error = ferror(stdout);
+
+	errno = 0;
+	if (fflush(stdout) || had_error) {
+		fprintf(stderr, "kvmsim: standard output: %s\n",
+			errno ? strerror(errno) : "write error");
+		return code == EXIT_DONE ? EXIT_IO : code;
+	}
+	return code;
+}
+
+/* ---- signals ---- */
+
+volatile int run_interrupted;
+
+static void interrupted(int sig)
+{
+	(void)sig;
+	run_interrupted = 1;
+}
+
+void cli_catch_signals(void)
+{
+	struct sigaction sa = {.sa_handler = interrupted, .sa_flags = SA_RESETHAND};
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+/* ---- arguments and files ---- */
+
+bool cli_u64(const struct verb *verb, const char *option, const char *text, unsigned long long min,
+	     unsigned long long max, unsigned long long *out)
+{
+	unsigned long long value = 0;
+	char *end = NULL;
+
+	errno = 0;
+	if (*text >= '0' && *text <= '9')
+		value = strtoull(text, &end, 10);
+	if (!end || *end || errno || value < min || value > max) {
+		cli_usage(verb, "%s %s: expected a whole number from %llu to %llu", option, text,
+			  min, max);
+		return false;
+	}
+	*out = value;
+	return true;
+}
+
+int cli_read_file(const char *path, char **out, size_t *len)
+{
+	FILE *f = fopen(path, "rb");
+	size_t room = 65536, used = 0, got;
+	char *text = NULL;
+	int err = 0;
+
+	if (!f)
+		return kvmsim_err(&cli_errors, KVMSIM_EIO, "%s: %s", path, strerror(errno));
+	do {
+		char *grown = realloc(text, room *= 2);
+
+		if (!grown) {
+			err = kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "%s: out of memory", path);
+			goto out;
+		}
+		text = grown;
+		got = fread(text + used, 1, room - used - 1, f);
+		used += got;
+	} while (got);
+	if (ferror(f)) {
+		err = kvmsim_err(&cli_errors, KVMSIM_EIO, "%s: %s", path, strerror(errno));
+		goto out;
+	}
+	text[used] = '\0';
+	*out = text;
+	*len = used;
+	text = NULL;
+out:
+	free(text);
+	fclose(f);
+	return err;
+}

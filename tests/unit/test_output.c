@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Expected texts were written by hand from the rules in output.h and RFC 4180. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/output.h"
+#include "tests/unit/harness.h"
+
+static char *text;
+static size_t text_len;
+static FILE *memory;
+
+static FILE *begin(void)
+{
+	free(text);
+	text = NULL;
+	memory = open_memstream(&text, &text_len);
+	return memory;
+}
+
+static const char *end(void)
+{
+	fclose(memory);
+	return text;
+}
+
+static void aligns(void)
+{
+	struct table *t = table_create("lrl");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+	table_cell(t, "policy");
+	table_cell(t, "cycles");
+	table_cell(t, "note");
+	table_cell(t, "walk");
+	table_cell(t, "%d", 1234567);
+	table_end_row(t);
+	table_cell(t, "w\xc3\xa4lk");
+	table_cell(t, "7");
+	table_cell(t, "x");
+	CU_ASSERT_EQUAL(table_print(t, begin()), 0);
+	CU_ASSERT_STRING_EQUAL(end(), "policy   cycles  note\n"
+				      "walk    1234567\n"
+				      "w\xc3\xa4lk          7  x\n");
+	table_cell(t, "half a row");
+	CU_ASSERT_NOT_EQUAL(table_print(t, begin()), 0);
+	end();
+	table_free(t);
+}
+
+static void quotes(void)
+{
+	struct csv_out c = {begin(), 0};
+
+	csv_text(&c, "plain");
+	csv_text(&c, "walk,key=1");
+	csv_text(&c, NULL);
+	csv_text(&c, "say \"hi\"");
+	csv_field(&c, "%d", 5);
+	csv_end_row(&c);
+	csv_text(&c, "two\nlines");
+	csv_end_row(&c);
+	CU_ASSERT_STRING_EQUAL(end(),
+			       "plain,\"walk,key=1\",,\"say \"\"hi\"\"\",5\n\"two\nlines\"\n");
+}
+
+static void json(void)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "zebra", json_u64(1));
+	json_object_set_new(o, "apple", json_u64(UINT64_MAX));
+	json_object_set_new(o, "sum", json_hex64(0xabc));
+	CU_ASSERT_EQUAL(json_print(o, begin()), 0);
+	CU_ASSERT_STRING_EQUAL(end(), "{\n  \"zebra\": 1,\n"
+				      "  \"apple\": \"18446744073709551615\",\n"
+				      "  \"sum\": \"0000000000000abc\"\n}\n");
+	CU_ASSERT_NOT_EQUAL(json_print(NULL, begin()), 0);
+	end();
+}
+
+static void numbers(void)
+{
+	char b[OUT_TEXT];
+
+	CU_ASSERT_STRING_EQUAL(out_u64(b, 0), "0");
+	CU_ASSERT_STRING_EQUAL(out_u64(b, 999), "999");
+	CU_ASSERT_STRING_EQUAL(out_u64(b, 1000), "1,000");
+	CU_ASSERT_STRING_EQUAL(out_u64(b, UINT64_MAX), "18,446,744,073,709,551,615");
+	CU_ASSERT_STRING_EQUAL(out_time(b, 5, 0), "");
+	CU_ASSERT_STRING_EQUAL(out_time(b, 812, 1000000000), "812 ns");
+	CU_ASSERT_STRING_EQUAL(out_time(b, 999.7, 1000000000), "1.00 us");
+	CU_ASSERT_STRING_EQUAL(out_time(b, 35100, 1000000000), "35.1 us");
+	CU_ASSERT_STRING_EQUAL(out_time(b, 4.7e6, 1000000000), "4.70 ms");
+	CU_ASSERT_STRING_EQUAL(out_time(b, 1.5e12, 1000000000), "1500 s");
+	CU_ASSERT_STRING_EQUAL(out_time(b, 0, 1000000000), "0 ns");
+}
+
+static CU_TestInfo tests[] = {{"aligns", aligns},
+			      {"quotes", quotes},
+			      {"json", json},
+			      {"numbers", numbers},
+			      CU_TEST_INFO_NULL};
+
+int main(void)
+{
+	int rc = test_main("output", tests);
+
+	free(text);
+	return rc;
+}

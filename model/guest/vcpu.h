@@ -38,6 +38,10 @@ uint32_t vcpu_id(const struct kvm_vcpu *v);
 /* KVM_SET_SREGS before the first run: the root of the guest's tables (gpa; unused when flat). */
 void vcpu_set_cr3(struct kvm_vcpu *v, uint64_t cr3);
 
+/* KVM_SET_REGS: the next entry looks for events to inject (req_event). Registers themselves are the
+ * caller's. Loads and puts the vCPU, as every vCPU ioctl does. */
+void vcpu_set_regs(struct kvm_vcpu *v);
+
 int vcpu_fetch(struct kvm_vcpu *v, uint64_t gva);
 int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value);
 int vcpu_write(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);

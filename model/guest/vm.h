@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/mmu/stats.h"
 #include "model/sim/sim.h"
 
 /*
@@ -21,6 +22,7 @@ struct spte_policy;
 struct policy_params;
 struct kvm_observer;
 struct cpu_personality;
+struct cache;
 
 enum kvm_paging {
 	PAGING_SHADOW, /* npt=0: shadow page tables; direct ones while the guest does not page */
@@ -40,6 +42,10 @@ struct kvm_vm_opts {
 	const char *spte;	 /* NULL: the preset's */
 	const char *personality; /* "tcg", "amd"; NULL: "tcg" */
 	const struct kvm_observer *observer; /* may be NULL */
+	struct cache *cache;	 /* touched by the host's structures; NULL: no cache model */
+	bool keep_stores;	 /* keep what the guest stores in every page, not only in pages that
+				  * exist (see kvm_write_guest_u64): for guests that build their own
+				  * page tables in fresh memory */
 	uint64_t background_sps; /* active shadow pages of the rest of the guest, which a walk meets
 				  * and the trace does not show (see --shadow-pages) */
 	bool check;		 /* keep the checkers on: every store reported, sptes consistent */
@@ -75,29 +81,7 @@ uint64_t kvm_read_guest_u64(struct kvm *kvm, uint64_t gpa);
 
 /* ---- what happened ---- */
 
-/* KVM_GET_STATS_FD's names. VM-wide first, then per vCPU (summed over vCPUs by kvm_stat). */
-#define KVM_VM_STATS(X)                                                                            \
-	X(remote_tlb_flush)                                                                        \
-	X(remote_tlb_flush_requests)                                                               \
-	X(mmu_shadow_zapped) X(mmu_pte_write) X(mmu_pde_zapped) X(mmu_flooded) X(mmu_recycled)     \
-		X(mmu_cache_miss) X(mmu_unsync) X(pages_4k) X(pages_2m) X(pages_1g)                \
-			X(nx_lpage_splits) X(max_mmu_page_hash_collisions)
-#define KVM_VCPU_STATS(X)                                                                          \
-	X(pf_taken)                                                                                \
-	X(pf_fixed)                                                                                \
-	X(pf_emulate) X(pf_spurious) X(pf_fast) X(pf_mmio_spte_created) X(pf_guest) X(tlb_flush)   \
-		X(invlpg) X(exits) X(io_exits) X(mmio_exits) X(irq_exits) X(halt_exits)            \
-			X(host_state_reload) X(fpu_reload) X(insn_emulation) X(req_event)          \
-				X(hypercalls)
-
-enum kvm_stat_id {
-#define X(n) STAT_##n,
-	KVM_VM_STATS(X) KVM_VCPU_STATS(X)
-#undef X
-		N_KVM_STATS
-};
-const char *kvm_stat_name(enum kvm_stat_id id);
-bool kvm_stat_is_gauge(enum kvm_stat_id id);
+/* KVM_GET_STATS_FD's names: enum kvm_stat_id in model/mmu/stats.h. */
 uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id);
 
 uint64_t kvm_active_shadow_pages(const struct kvm *kvm);

@@ -13,15 +13,34 @@
 #define KVM_TRACE_EVENTS(X)                                                                        \
 	X(kvm_entry)                                                                               \
 	X(kvm_exit)                                                                                \
-	X(kvm_page_fault) X(kvm_pio) X(kvm_userspace_exit) X(kvm_fpu) X(kvm_update_master_clock)   \
-		X(kvm_hypercall) X(kvm_emulate_insn) X(kvm_mmio) X(kvm_cr) X(                      \
-			kvm_mmu_pagetable_walk) X(kvm_mmu_paging_element) X(kvm_mmu_walker_error)  \
-			X(kvm_mmu_get_page) X(kvm_mmu_sync_page) X(kvm_mmu_unsync_page) X(         \
-				kvm_mmu_prepare_zap_page) X(kvm_mmu_spte_requested)                \
-				X(kvm_mmu_set_spte) X(fast_page_fault) X(kvm_mmu_zap_all_fast)     \
-					X(mark_mmio_spte) X(handle_mmio_page_fault)                \
-						X(check_mmio_spte) X(kvm_mmu_split_huge_page)      \
-							X(kvm_unmap_hva_range) X(kvm_set_spte_hva)
+	X(kvm_page_fault)                                                                          \
+	X(kvm_pio)                                                                                 \
+	X(kvm_userspace_exit)                                                                      \
+	X(kvm_fpu)                                                                                 \
+	X(kvm_update_master_clock)                                                                 \
+	X(kvm_hypercall)                                                                           \
+	X(kvm_emulate_insn)                                                                        \
+	X(kvm_mmio)                                                                                \
+	X(kvm_cr)                                                                                  \
+	X(kvm_mmu_pagetable_walk)                                                                  \
+	X(kvm_mmu_paging_element)                                                                  \
+	X(kvm_mmu_set_accessed_bit)                                                                \
+	X(kvm_mmu_set_dirty_bit)                                                                   \
+	X(kvm_mmu_walker_error)                                                                    \
+	X(kvm_mmu_get_page)                                                                        \
+	X(kvm_mmu_sync_page)                                                                       \
+	X(kvm_mmu_unsync_page)                                                                     \
+	X(kvm_mmu_prepare_zap_page)                                                                \
+	X(kvm_mmu_spte_requested)                                                                  \
+	X(kvm_mmu_set_spte)                                                                        \
+	X(fast_page_fault)                                                                         \
+	X(kvm_mmu_zap_all_fast)                                                                    \
+	X(mark_mmio_spte)                                                                          \
+	X(handle_mmio_page_fault)                                                                  \
+	X(check_mmio_spte)                                                                         \
+	X(kvm_mmu_split_huge_page)                                                                 \
+	X(kvm_unmap_hva_range)                                                                     \
+	X(kvm_set_spte_hva)
 
 enum kvm_trace_id {
 #define X(n) TRACE_##n,

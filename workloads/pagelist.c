@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Explicit pages: what each round writes is in the scenario, in the order given there. */
+#include "model/sim/rng.h"
+#include "workloads/scenario.h"
+
+enum { STORES };
+
+static const struct workload_param params[] = {
+	[STORES] = {"stores", 1, 1, 4096, "stores to each page of a round, one after the other"},
+	{.name = NULL},
+};
+
+static void write_pages(const struct scenario *s, uint32_t vcpu, uint64_t round, struct rng *rng,
+			struct rng *common, struct round_ops *out)
+{
+	size_t first = round ? s->run_end[round - 1] : 0;
+	uint64_t turn = 0; /* pages are dealt to the vCPUs in turn */
+
+	(void)rng;
+	(void)common;
+	for (size_t r = first; r < s->run_end[round]; r++) {
+		for (uint64_t page = s->runs[r].first; page <= s->runs[r].last; page++) {
+			if (turn++ % s->n_vcpus != vcpu)
+				continue;
+			for (uint64_t i = 0; i < s->param[STORES]; i++)
+				round_access(out, OP_WRITE, page << 12, 8);
+		}
+	}
+}
+
+const struct workload workload_pagelist = {
+	.name = "pagelist",
+	.summary = "the pages that the scenario lists for each round",
+	.params = params,
+	.explicit_rounds = true,
+	.round = write_pages,
+};

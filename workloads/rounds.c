@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Turns a workload's rounds into streams of ops. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model/sim/rng.h"
+#include "workloads/scenario.h"
+
+struct round_ops {
+	struct guest_op *ops;
+	size_t n, room;
+	uint64_t base_gpa; /* of the target slot */
+	bool failed;	   /* no memory */
+};
+
+struct generator {
+	const struct scenario *s;
+	uint32_t vcpu, replicate;
+	uint64_t seed, round;
+	struct rng rng;
+	struct round_ops out;
+};
+
+static struct guest_op *append(struct round_ops *out)
+{
+	if (out->n == out->room) {
+		size_t room = out->room ? 2 * out->room : 1024;
+		struct guest_op *grown = realloc(out->ops, room * sizeof(*grown));
+
+		if (!grown) {
+			out->failed = true;
+			return NULL;
+		}
+		out->ops = grown;
+		out->room = room;
+	}
+	return &out->ops[out->n++];
+}
+
+void round_access(struct round_ops *out, enum guest_op_kind kind, uint64_t offset, uint16_t len)
+{
+	struct guest_op *op = append(out);
+
+	if (op)
+		*op = (struct guest_op){.arg = out->base_gpa + offset, .len = len, .kind = kind};
+}
+
+static void restart(struct generator *g)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "guest.vcpu%u", g->vcpu);
+	rng_init(&g->rng, g->seed, g->replicate, name);
+	g->round = 0;
+}
+
+static long generate(void *ctx, const struct guest_op **ops)
+{
+	struct generator *g = ctx;
+	struct rng common;
+
+	if (g->round == g->s->n_rounds)
+		return 0;
+	rng_init(&common, g->seed, g->replicate, "guest.common");
+	g->out.n = 0;
+	g->s->workload->round(g->s, g->vcpu, g->round, &g->rng, &common, &g->out);
+
+	/* the round's instructions are spread evenly over the accesses and the end */
+	uint64_t gap = g->s->interval / (g->out.n + 1);
+
+	for (size_t i = 0; i < g->out.n; i++)
+		g->out.ops[i].gap = (uint32_t)gap;
+	uint64_t rest = g->s->interval - gap * g->out.n;
+	struct guest_op *end = append(&g->out);
+
+	if (g->out.failed)
+		return KVMSIM_ENOMEM;
+	*end = (struct guest_op){.arg = ++g->round, .gap = (uint32_t)rest, .kind = OP_EPOCH};
+	*ops = g->out.ops;
+	return (long)g->out.n;
+}
+
+static int rewind_rounds(void *ctx)
+{
+	restart(ctx);
+	return 0;
+}
+
+int scenario_source(const struct scenario *s, uint32_t vcpu, uint64_t seed, uint32_t replicate,
+		    struct op_source *out)
+{
+	if (vcpu >= s->n_vcpus)
+		return KVMSIM_EINVAL;
+	struct generator *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return KVMSIM_ENOMEM;
+	g->s = s;
+	g->vcpu = vcpu;
+	g->seed = seed;
+	g->replicate = replicate;
+	g->out.base_gpa = s->slots[s->target].base_gfn << 12;
+	restart(g);
+	*out = (struct op_source){.next = generate, .rewind = rewind_rounds, .ctx = g};
+	return 0;
+}
+
+void scenario_source_free(struct op_source *src)
+{
+	struct generator *g = src->ctx;
+
+	if (g)
+		free(g->out.ops);
+	free(g);
+	src->ctx = NULL;
+}

@@ -45,7 +45,7 @@
 	X(walk_sp, "active shadow page visited by a walk")                                         \
 	X(walk_spte, "spte tested by a walk")                                                      \
 	/* host */                                                                                 \
-	X(lock, "uncontended lock acquired and released")                                          \
+	X(lock, "lock acquired and released, beside any waiting")                                  \
 	X(ipi, "IPI sent")                                                                         \
 	X(l2_miss, "private cache line fetched from the last level")                               \
 	X(llc_miss, "cache line fetched from memory")                                              \
@@ -91,5 +91,6 @@ extern const struct sim_vocabulary model_vocabulary;
 /* The words after each name, for `kvmsim list` and reports. */
 const char *model_count_help(uint16_t count);
 const char *model_activity_help(uint16_t activity);
+const char *model_wait_help(uint16_t wait);
 
 #endif

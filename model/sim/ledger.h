@@ -9,10 +9,7 @@
  * here exactly once, so its sum is the elapsed time. Reports and attributions are views of it.
  */
 
-struct ledger_entry {
-	uint64_t n;
-	cycles_t cycles;
-};
+/* struct ledger_entry { uint64_t n; cycles_t cycles; } is in sim.h: charge() writes it inline. */
 
 /* One count (or wait) of one task and activity; zeros when nothing was charged. */
 struct ledger_entry ledger_count(const struct ledger *l, uint32_t task, uint16_t activity,

@@ -56,15 +56,23 @@ int sim_create(const struct sim_opts *opts, struct sim **out);
 /* Cancels every task still alive (see task_fn), runs them to their end, frees all. NULL is fine. */
 void sim_destroy(struct sim *sim);
 
-/* Runs until no task is left, sim_stop() is called, or virtual time would pass @until.
- * Returns 0, KVMSIM_EDEADLOCK with a message naming the blocked tasks, or the first negative
- * value that a task returned (other than KVMSIM_ECANCELED). */
+/* Runs until no task is left but daemons, sim_stop() is called, or virtual time would pass @until
+ * (events at @until still happen). Returns 0, KVMSIM_EDEADLOCK with a message naming the blocked
+ * tasks, KVMSIM_EINVAL from inside a task, or the first negative value that a task returned (other
+ * than KVMSIM_ECANCELED) or sim_fail() was given; such an error stays. May be called again to go
+ * on. */
 int sim_run(struct sim *sim, cycles_t until);
 
-/* From inside a task or between runs: sim_run() returns at the next switch. Tasks stay alive. */
+/* From inside a task, between runs, or from a signal handler: sim_run() returns at the next switch
+ * or sync() that has to look. Tasks stay alive. */
 void sim_stop(struct sim *sim);
 
-/* The time of the first event in the total order: no task can be earlier. */
+/* For functions that cannot return an error: as sim_stop(), and sim_run() returns @err. The first
+ * one counts. The message is the caller's. */
+void sim_fail(struct sim *sim, enum kvmsim_error err);
+
+/* The time of the first event in the total order: no task can be earlier. While a task runs ahead
+ * that is another task's. CYCLES_MAX when nothing is pending. */
 cycles_t sim_now(const struct sim *sim);
 const struct profile *sim_profile(const struct sim *sim);
 const struct ledger *sim_ledger(const struct sim *sim);
@@ -74,6 +82,7 @@ uint32_t sim_replicate(const struct sim *sim);
 const struct kvmsim_errsink *sim_errors(const struct sim *sim);
 /* Coroutine switches and events so far, for benches. */
 uint64_t sim_switches(const struct sim *sim);
+uint64_t sim_events(const struct sim *sim);
 
 /* ---- tasks ---- */
 
@@ -89,12 +98,14 @@ struct task_opts {
 	cycles_t start;	    /* not before sim_now() */
 	int priority;	    /* lower runs first at equal times; 0 is usual */
 	size_t stack_bytes; /* 0: the default of 64 KiB; a guard page is added below */
+	bool daemon;	    /* serves others: sim_run() does not wait for its end */
 };
 
 /* Errors: KVMSIM_ENOMEM, KVMSIM_EINVAL. May be called from inside another task. */
 int task_create(struct sim *sim, const struct task_opts *opts, struct task **out);
 
-cycles_t task_now(const struct task *t);
+static inline cycles_t task_now(const struct task *t);
+cycles_t task_start(const struct task *t);
 struct sim *task_sim(const struct task *t);
 const char *task_name(const struct task *t);
 uint32_t task_id(const struct task *t); /* in order of creation from 0: the ledger's row */
@@ -102,20 +113,28 @@ bool task_canceled(const struct task *t);
 
 /* [running] Advances the clock by @n times the profile's price of @count and enters it in the
  * ledger under the current activity. Prices are fixed point: the remainder is carried per task. */
-void charge(struct task *t, uint16_t count, uint64_t n);
+static inline void charge(struct task *t, uint16_t count, uint64_t n);
 
 /* [running] Advances the clock by exactly @cycles, entered as @n of @count (for costs that are
  * computed rather than priced, as a cache miss's latency). */
-void charge_cycles(struct task *t, uint16_t count, uint64_t n, cycles_t cycles);
+static inline void charge_cycles(struct task *t, uint16_t count, uint64_t n, cycles_t cycles);
+
+/* [running] charge() of up to @n units that a message can interrupt: stops at the first boundary
+ * between units at or after the arrival of a message, at once when one is due. *@done is the number
+ * of units charged. Runs ahead as far as task_horizon() allows; the result is the same without.
+ * 0 or KVMSIM_ECANCELED. */
+int charge_interruptible(struct task *t, uint16_t count, uint64_t n, uint64_t *done);
 
 /* [running] Returns when no other task's event comes before this task's now. 0 or
  * KVMSIM_ECANCELED. One compare when nothing is earlier. */
-int task_sync(struct task *t);
+static inline int task_sync(struct task *t);
 /* Its short name. libc declares a sync() too, hence a macro, after libc's header was read. */
 #define sync(t) task_sync(t)
 
-/* [running] The time strictly before which this task may retire private work without sync():
- * min(sim_now() + lookahead, its own next message); task_now() in reference mode. */
+/* [running] The time strictly before which this task may retire private work without sync(): the
+ * first event of any other task + lookahead (only another task can send a message), or its own
+ * next message if that is earlier; task_now() in reference mode. Holds until the task next blocks,
+ * syncs, posts or wakes. */
 cycles_t task_horizon(const struct task *t);
 
 /* The least latency of any message that can change a running task's private state. 0 (the start
@@ -129,9 +148,31 @@ int task_block(struct task *t, uint16_t wait);
  * 0 when the time came, KVMSIM_ECANCELED. */
 int task_block_until(struct task *t, uint16_t wait, cycles_t until);
 
-/* [running, on another task] Makes a blocked task runnable at @when (not before the caller's now).
- * Waking a task that is not blocked is remembered: its next task_block() returns at once. */
+/* [on another task] Makes a blocked task runnable at @when (not before the caller's now). Waking a
+ * task that is not blocked is remembered: its next task_block() returns at once, or at @when.
+ * Several wake-ups are all kept in order of @when; a block ends at the first and uses up those that
+ * are due by then. So a block may end for a reason that is past: look, and block again. */
 void task_wake(struct task *other, cycles_t when);
+
+/* A message takes effect at the receiver's first op boundary at or after its arrival: the receiver
+ * asks for it there. It does not end a task_block(); who wants that wakes as well. */
+struct task_message {
+	cycles_t arrival;
+	struct task *from;
+	uint64_t seq; /* of the sender; messages are ordered by (arrival, sender, seq) */
+	uint32_t kind;
+	uint64_t arg;
+	void *ptr;
+};
+
+/* [running] Sends. @arrival is not before the sender's now + lookahead, except to itself (a timer,
+ * not before its now). On lack of memory the run fails with KVMSIM_ENOMEM. */
+void task_post(struct task *from, struct task *to, cycles_t arrival, uint32_t kind, uint64_t arg,
+	       void *ptr);
+/* [running] Whether a message is due: one compare. */
+static inline bool task_message_due(const struct task *t);
+/* [running] Takes the first message with arrival <= now. False: none is due, or cancelled. */
+bool task_next_message(struct task *t, struct task_message *m);
 
 /* [running] The activity that charges are entered under. Returns the one before, to be restored:
  *	uint16_t was = activity_enter(t, ACT_PAGE_FAULT); ... activity_leave(t, was); */
@@ -141,5 +182,10 @@ void activity_leave(struct task *t, uint16_t was);
 /* A place for the layer above to hang its own per-task state (the vCPU, held locks). */
 void task_set_private(struct task *t, void *p);
 void *task_private(const struct task *t);
+/* The same for model/host; @p comes from malloc() and is freed with the task. */
+void task_set_host(struct task *t, void *p);
+void *task_host(const struct task *t);
+
+#include "model/sim/task_inline.h"
 
 #endif

@@ -171,6 +171,8 @@ int stats_holm(const double *p, size_t n, double *adjusted)
 
 double stats_nct_upper(double t, double df, double ncp)
 {
+	if (ncp < -37.62)
+		return 0;
 	if (ncp > 37.62) {
 		double s = 1 / (4 * df);
 

@@ -63,19 +63,26 @@ static long generate(void *ctx, const struct guest_op **ops)
 		return 0;
 	rng_init(&common, g->seed, g->replicate, "guest.common");
 	g->out.n = 0;
+	struct guest_op *op = append(&g->out);
+
+	if (op)
+		*op = (struct guest_op){.arg = g->round, .kind = OP_EPOCH};
 	g->s->workload->round(g->s, g->vcpu, g->round, &g->rng, &common, &g->out);
+	g->round++;
 
 	/* the round's instructions are spread evenly over the accesses and the end */
-	uint64_t gap = g->s->interval / (g->out.n + 1);
+	uint64_t gap = g->s->interval / (g->out.n ? g->out.n : 1);
 
-	for (size_t i = 0; i < g->out.n; i++)
+	for (size_t i = 1; i < g->out.n; i++)
 		g->out.ops[i].gap = (uint32_t)gap;
-	uint64_t rest = g->s->interval - gap * g->out.n;
-	struct guest_op *end = append(&g->out);
+	uint64_t rest = g->s->interval - gap * (g->out.n - 1);
 
+	op = append(&g->out);
 	if (g->out.failed)
 		return KVMSIM_ENOMEM;
-	*end = (struct guest_op){.arg = ++g->round, .gap = (uint32_t)rest, .kind = OP_EPOCH};
+	/* as in a recorded trace: an epoch begins with its op, the last one ends with a mark */
+	*op = (struct guest_op){.gap = (uint32_t)rest,
+				.kind = g->round == g->s->n_rounds ? OP_MARK : OP_NONE};
 	*ops = g->out.ops;
 	return (long)g->out.n;
 }

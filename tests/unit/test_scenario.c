@@ -115,24 +115,24 @@ static void refuses_long_and_binary_lines(void)
 	CU_ASSERT_STRING_EQUAL(message, "s.ini:4: not a text file");
 }
 
-/* Every access of a stream as "W<gfn> ", epochs as "|<n> ". */
+/* Every store of a stream as "W<gfn> ", beginnings of epochs as "|<n> ", marks as "M<n> ". */
 static void list(struct op_source *src, char *to, size_t room)
 {
+	static const char words[OP_LAST + 1] = {
+		[OP_WRITE] = 'W', [OP_EPOCH] = '|', [OP_MARK] = 'M'};
 	const struct guest_op *ops;
-	long n;
 	size_t used = 0;
+	long n;
 
 	to[0] = '\0';
 	while ((n = src->next(src->ctx, &ops)) > 0) {
 		for (long i = 0; i < n && used < room; i++) {
-			bool end = ops[i].kind == OP_EPOCH;
+			unsigned shift = ops[i].kind == OP_WRITE ? 12 : 0;
 
-			used += (size_t)snprintf(
-				to + used, room - used, "%s%llu ",
-				end			  ? "|"
-				: ops[i].kind == OP_WRITE ? "W"
-							  : "?",
-				(unsigned long long)(end ? ops[i].arg : ops[i].arg >> 12));
+			if (ops[i].kind != OP_NONE)
+				used += (size_t)snprintf(to + used, room - used, "%c%llu ",
+							 words[ops[i].kind],
+							 (unsigned long long)(ops[i].arg >> shift));
 		}
 	}
 	CU_ASSERT_EQUAL(n, 0);
@@ -149,10 +149,10 @@ static void pagelist_in_order(void)
 	CU_ASSERT_EQUAL(s->n_rounds, 3);
 	CU_ASSERT_EQUAL_FATAL(scenario_source(s, 0, 1, 0, &src), 0);
 	list(&src, text, sizeof(text));
-	CU_ASSERT_STRING_EQUAL(text, "W21 W17 |1 W23 W24 W25 W32 W18 |2 W19 |3 ");
+	CU_ASSERT_STRING_EQUAL(text, "|0 W21 W17 |1 W23 W24 W25 W32 W18 |2 W19 M0 ");
 	CU_ASSERT_EQUAL(src.rewind(src.ctx), 0);
 	list(&src, text, sizeof(text));
-	CU_ASSERT_STRING_EQUAL(text, "W21 W17 |1 W23 W24 W25 W32 W18 |2 W19 |3 ");
+	CU_ASSERT_STRING_EQUAL(text, "|0 W21 W17 |1 W23 W24 W25 W32 W18 |2 W19 M0 ");
 	scenario_source_free(&src);
 	CU_ASSERT_EQUAL(scenario_source(s, 1, 1, 0, &src), KVMSIM_EINVAL);
 	scenario_free(s);
@@ -162,7 +162,7 @@ static void pagelist_deals_to_vcpus(void)
 {
 	struct scenario *s;
 	char text[256];
-	static const char *const expected[] = {"W16 W18 |1 W19 |2 ", "W17 |1 |2 "};
+	static const char *const expected[] = {"|0 W16 W18 |1 W19 M0 ", "|0 W17 |1 M0 "};
 
 	CU_ASSERT_EQUAL_FATAL(parse(HEAD "vcpus=2\n[rounds]\nround = 0-2\nround = 3\n", &s), 0);
 	for (uint32_t v = 0; v < 2; v++) {
@@ -199,7 +199,7 @@ static void rounds_from_a_file(void)
 		CU_ASSERT_EQUAL(s->n_rounds, 3);
 		CU_ASSERT_EQUAL_FATAL(scenario_source(s, 0, 1, 0, &src), 0);
 		list(&src, text, sizeof(text));
-		CU_ASSERT_STRING_EQUAL(text, "W17 W18 |1 |2 W19 W20 |3 ");
+		CU_ASSERT_STRING_EQUAL(text, "|0 W17 W18 |1 |2 W19 W20 M0 ");
 		scenario_source_free(&src);
 		scenario_free(s);
 	}

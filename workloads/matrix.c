@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/matrix_scene.h"
+
+static const struct matrix_case {
+	const char *name;
+	int (*run)(struct matrix *m);
+} cases[] = {
+	{"A", mx_case_a},
+	{"B", mx_case_b},
+	{"N", mx_case_n},
+};
+
+static const struct matrix_case *find_case(const char *name)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (!strcmp(cases[i].name, name))
+			return &cases[i];
+	}
+	return NULL;
+}
+
+bool matrix_has_case(const char *name)
+{
+	return find_case(name) != NULL;
+}
+
+/* ---- patterns ---- */
+
+static const char *const pattern_names[N_MATRIX_PATTERNS] = {
+	[MATRIX_NO_PATTERN] = "-",
+	[MATRIX_EVEN] = "even",
+	[MATRIX_SEQUENTIAL] = "sequential",
+	[MATRIX_RANDOM] = "random",
+	[MATRIX_CLUSTERED16] = "clustered16",
+};
+
+const char *matrix_pattern_name(enum matrix_pattern p)
+{
+	return pattern_names[p];
+}
+
+int matrix_pattern_find(const char *name)
+{
+	for (int p = 0; p < N_MATRIX_PATTERNS; p++) {
+		if (!strcmp(pattern_names[p], name))
+			return p;
+	}
+	return -1;
+}
+
+static int random_pages(uint64_t slot_pages, uint64_t n, uint32_t *pages)
+{
+	uint64_t x = 12345 + n;
+	bool *taken = calloc(slot_pages, sizeof(*taken));
+
+	if (!taken)
+		return KVMSIM_ENOMEM;
+	for (uint64_t i = 0; i < n;) {
+		uint64_t page;
+
+		x = x * 6364136223846793005ull + 1442695040888963407ull;
+		page = (x >> 33) % slot_pages;
+		if (!taken[page]) {
+			taken[page] = true;
+			pages[i++] = (uint32_t)page;
+		}
+	}
+	free(taken);
+	return 0;
+}
+
+int matrix_pages(enum matrix_pattern p, uint64_t slot_pages, uint64_t n, uint32_t *pages)
+{
+	uint64_t runs = (n + 15) / 16;
+
+	if (n > slot_pages || slot_pages > UINT32_MAX)
+		return KVMSIM_EINVAL;
+	switch (p) {
+	case MATRIX_EVEN:
+		for (uint64_t i = 0; i < n; i++)
+			pages[i] = (uint32_t)(i * slot_pages / n);
+		return 0;
+	case MATRIX_SEQUENTIAL:
+		for (uint64_t i = 0; i < n; i++)
+			pages[i] = (uint32_t)i;
+		return 0;
+	case MATRIX_RANDOM:
+		return random_pages(slot_pages, n, pages);
+	case MATRIX_CLUSTERED16:
+		for (uint64_t i = 0; i < n; i++)
+			pages[i] = (uint32_t)(i / 16 * slot_pages / runs / 16 * 16 + i % 16);
+		return 0;
+	default:
+		return KVMSIM_EINVAL;
+	}
+}
+
+/* ---- running ---- */
+
+static int check_config(const struct matrix_opts *o)
+{
+	bool pages = o->pte != MATRIX_PTE_NONE;
+
+	if (pages == (o->mmu == MMU_SHADOW_FLAT32))
+		return kvmsim_err(o->errors, KVMSIM_EUNSUPPORTED,
+				  "case %s: the guest of %s has %s page tables", o->test_case,
+				  mmu_kind_name(o->mmu), pages ? "no" : "2M or 4K");
+	if (!o->slot_pages || o->slot_pages > MX_MAX_SLOT_PAGES ||
+	    (o->pte == MATRIX_PTE_4K && o->slot_pages > MX_MAX_CHUNKS * 512))
+		return kvmsim_err(o->errors, KVMSIM_EUNSUPPORTED,
+				  "case %s: a slot of %llu pages does not fit this guest",
+				  o->test_case, (unsigned long long)o->slot_pages);
+	return 0;
+}
+
+int matrix_run(const struct matrix_opts *opts)
+{
+	const struct matrix_case *c = find_case(opts->test_case);
+	struct matrix *m;
+	int err;
+
+	if (!c)
+		return kvmsim_err(opts->errors, KVMSIM_ENOENT, "no case '%s' in the matrix",
+				  opts->test_case);
+	err = check_config(opts);
+	if (err)
+		return err;
+	m = calloc(1, sizeof(*m));
+	if (m) {
+		m->pages = malloc(MX_LIST_ENTRIES * sizeof(*m->pages));
+		m->bitmap = calloc((opts->slot_pages + 63) / 64, sizeof(*m->bitmap));
+	}
+	if (!m || !m->pages || !m->bitmap) {
+		err = kvmsim_err(opts->errors, KVMSIM_ENOMEM, "matrix: out of memory");
+	} else {
+		m->o = opts;
+		err = c->run(m);
+	}
+	if (m) {
+		free(m->pages);
+		free(m->bitmap);
+		free(m->seen);
+	}
+	free(m);
+	return err;
+}

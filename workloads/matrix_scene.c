@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/sim/ledger.h"
+#include "workloads/matrix_scene.h"
+
+/* The guest's page tables. 4K tables of the test pages end where the device's table begins. */
+#define PML4	    0x10000ull
+#define PDPT	    0x11000ull
+#define PD(g)	    (0x12000ull + (g)*0x1000ull)
+#define PT_LOW	    0x20000ull
+#define PT_TEST(i)  (0x21000ull + (i)*0x1000ull)
+#define PT_MMIO	    0x60000ull
+#define MMIO	    0xe0000000ull
+#define SLOT0_PAGES 512ull
+#define TABLE_ENTRY 0x27ull /* P RW US A */
+#define LEAF_4K	    0x67ull /* P RW US A D */
+#define LEAF_2M	    0xe7ull /* the same, and PS */
+#define CHUNK_SHIFT 21	    /* log2 of what a 2M PTE maps */
+
+#define SLOT0 0
+#define SLOT1 1
+
+/* ---- building ---- */
+
+static void put(struct matrix *m, uint64_t gpa, uint64_t value)
+{
+	kvm_write_guest_u64(m->kvm, gpa, value);
+}
+
+static void tables_2m(struct matrix *m)
+{
+	for (uint64_t g = 0; g < 4; g++) {
+		for (uint64_t i = 0; i < 512; i++)
+			put(m, PD(g) + i * 8, g << 30 | i << CHUNK_SHIFT | LEAF_2M);
+	}
+}
+
+static void tables_4k(struct matrix *m)
+{
+	uint64_t chunks = (m->o->slot_pages + 511) / 512;
+
+	put(m, PD(0), PT_LOW | TABLE_ENTRY);
+	for (uint64_t i = 0; i < 512; i++)
+		put(m, PT_LOW + i * 8, i << 12 | LEAF_4K);
+	for (uint64_t c = 0; c < chunks; c++) {
+		put(m, PD(0) + (128 + c) * 8, PT_TEST(c) | TABLE_ENTRY);
+		for (uint64_t i = 0; i < 512; i++)
+			put(m, PT_TEST(c) + i * 8,
+			    (MX_TEST + (c << CHUNK_SHIFT) + (i << 12)) | LEAF_4K);
+	}
+	put(m, PD(3) + 256 * 8, PT_MMIO | TABLE_ENTRY);
+	for (uint64_t i = 0; i < 512; i++)
+		put(m, PT_MMIO + i * 8, (MMIO + (i << 12)) | LEAF_4K);
+}
+
+static void page_tables(struct matrix *m)
+{
+	if (m->o->pte == MATRIX_PTE_NONE)
+		return;
+	put(m, PML4, PDPT | TABLE_ENTRY);
+	for (uint64_t g = 0; g < 4; g++)
+		put(m, PDPT + g * 8, PD(g) | TABLE_ENTRY);
+	if (m->o->pte == MATRIX_PTE_2M)
+		tables_2m(m);
+	else
+		tables_4k(m);
+}
+
+static int set_slot1(struct matrix *m, uint32_t flags)
+{
+	const struct kvm_memory_region test = {.slot = SLOT1,
+					       .flags = flags,
+					       .base_gfn = MX_TEST >> 12,
+					       .npages = m->o->slot_pages,
+					       .host_populated = true};
+
+	return kvm_set_user_memory_region(m->t, m->kvm, &test);
+}
+
+static int setup(struct matrix *m);
+
+static int vmm(struct task *t, void *arg)
+{
+	static const struct kvm_memory_region low = {
+		.slot = SLOT0, .base_gfn = 0, .npages = SLOT0_PAGES, .host_populated = true};
+	struct matrix *m = arg;
+	int err;
+
+	m->t = t;
+	page_tables(m);
+	err = kvm_set_user_memory_region(t, m->kvm, &low);
+	err = err ? err : set_slot1(m, m->slot_flags);
+	err = err ? err : kvm_create_vcpu(m->kvm, &m->vcpu);
+	if (err)
+		return err;
+	vcpu_bind(m->vcpu, t);
+	if (m->o->pte != MATRIX_PTE_NONE)
+		vcpu_set_cr3(m->vcpu, PML4);
+	err = setup(m);
+	err = err ? err : m->body(m);
+	if (!err && m->o->check)
+		err = kvm_check(m->kvm);
+	return err;
+}
+
+int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
+{
+	const struct sim_opts so = {
+		.vocabulary = &model_vocabulary, .profile = m->o->profile, .errors = m->o->errors};
+	const struct kvm_observer observer = {.event = mx_count_event, .ctx = &m->counters};
+	struct kvm_vm_opts vo = {.paging = m->o->mmu == MMU_TDP_RMAP ? PAGING_TDP : PAGING_SHADOW,
+				 .mode = m->o->mmu == MMU_SHADOW_FLAT32 ? GUEST_FLAT32
+									: GUEST_LONG64,
+				 .dirty = m->o->dirty,
+				 .personality = "tcg",
+				 .observer = &observer,
+				 .check = m->o->check};
+	const struct task_opts to = {.name = "vmm", .fn = vmm, .arg = m, .stack_bytes = 256 << 10};
+	struct task *t;
+	int err = sim_create(&so, &m->sim);
+
+	if (err)
+		return err;
+	vo.sim = m->sim;
+	m->slot_flags = slot_flags;
+	m->body = body;
+	err = kvm_create_vm(&vo, &m->kvm);
+	if (!err) {
+		err = task_create(m->sim, &to, &t);
+		err = err ? err : sim_run(m->sim, CYCLES_MAX);
+		err = err ? err : sim_check_ledger(m->sim);
+		kvm_destroy_vm(m->kvm);
+	}
+	sim_destroy(m->sim);
+	m->sim = NULL;
+	m->kvm = NULL;
+	return err;
+}
+
+/* ---- phases ---- */
+
+void mx_key(struct matrix *m, enum matrix_pattern pattern, int64_t nr_dirty, int64_t round)
+{
+	m->pattern = pattern;
+	m->nr_dirty = nr_dirty;
+	m->round = round;
+}
+
+static uint64_t count_now(const struct matrix *m, uint16_t count)
+{
+	return ledger_sum_count(sim_ledger(m->sim), LEDGER_ALL_TASKS, LEDGER_ALL_ACTIVITIES, count)
+		.n;
+}
+
+void mx_begin(struct matrix *m, const char *phase)
+{
+	m->phase = phase;
+	m->counters.n = 0;
+	m->counters.overflow = false;
+	for (int i = 0; i < N_KVM_STATS; i++)
+		m->stats[i] = kvm_stat(m->kvm, (enum kvm_stat_id)i);
+	for (uint16_t i = 0; i < N_COUNTS; i++)
+		m->counts[i] = count_now(m, i);
+	m->began = task_now(m->t);
+	m->counters.on = true;
+}
+
+static unsigned occurrence(struct matrix *m)
+{
+	for (size_t i = 0; i < m->n_seen; i++) {
+		struct mx_seen *s = &m->seen[i];
+
+		if (!strcmp(s->name, m->phase) && s->key.pattern == m->pattern &&
+		    s->key.nr_dirty == m->nr_dirty && s->key.round == m->round)
+			return ++s->times;
+	}
+	struct mx_seen *grown = realloc(m->seen, (m->n_seen + 1) * sizeof(*grown));
+
+	if (!grown)
+		return 0;
+	m->seen = grown;
+	m->seen[m->n_seen++] = (struct mx_seen){
+		.name = m->phase, .key = {m->pattern, m->nr_dirty, m->round}, .times = 1};
+	return 1;
+}
+
+static size_t stat_quantities(const struct matrix *m, struct matrix_quantity *out)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < N_KVM_STATS; i++) {
+		uint64_t now = kvm_stat(m->kvm, (enum kvm_stat_id)i);
+		int64_t delta = (int64_t)(now - m->stats[i]);
+		bool gauge = kvm_stat_is_gauge((enum kvm_stat_id)i);
+
+		if (!delta && !(gauge && now))
+			continue;
+		out[n] = (struct matrix_quantity){
+			.value = delta, .gauge = gauge, .abs_after = gauge ? now : 0};
+		snprintf(out[n++].name, sizeof(out->name), "stat:%s",
+			 kvm_stat_name((enum kvm_stat_id)i));
+	}
+	return n;
+}
+
+int mx_end(struct matrix *m, const char *result, int64_t value)
+{
+	struct matrix_phase p = {.name = m->phase,
+				 .pattern = m->pattern,
+				 .nr_dirty = m->nr_dirty,
+				 .round = m->round,
+				 .quantities = m->quantities};
+	size_t n;
+	long got;
+
+	_Static_assert(MX_MAX_QUANTITIES >= N_KVM_STATS + 2 * MX_MAX_COUNTERS + 1,
+		       "one per statistic, an event's total and kind, and the result");
+	m->counters.on = false;
+	p.cycles = task_now(m->t) - m->began;
+	for (uint16_t i = 0; i < N_COUNTS; i++)
+		p.counts[i] = count_now(m, i) - m->counts[i];
+	n = stat_quantities(m, m->quantities);
+	got = mx_event_quantities(&m->counters, m->quantities + n, MX_MAX_QUANTITIES - n - 1);
+	p.occurrence = occurrence(m);
+	if (got < 0 || !p.occurrence)
+		return kvmsim_err(m->o->errors, KVMSIM_ENOMEM, "phase %s: out of memory", m->phase);
+	n += (size_t)got;
+	if (result) {
+		m->quantities[n] = (struct matrix_quantity){.value = value};
+		snprintf(m->quantities[n++].name, sizeof(m->quantities->name), "res:%s", result);
+	}
+	p.n_quantities = n;
+	return m->o->phase ? m->o->phase(m->o->ctx, &p) : 0;
+}
+
+/* ---- the guest ---- */
+
+/* What an access that must end in the guest returned: 0, a negative error, or the guest left where
+ * the reference's does not. */
+static int retired(struct matrix *m, int r)
+{
+	if (r <= 0)
+		return r;
+	return kvmsim_err(m->o->errors, KVMSIM_ECHECK,
+			  "phase %s: unexpected exit to userspace (%d)", m->phase,
+			  (int)vcpu_exit_reason(m->vcpu));
+}
+
+int mx_insn_read(struct matrix *m, uint64_t rip, uint64_t gva, unsigned len, uint64_t *value)
+{
+	int r;
+
+	do {
+		r = vcpu_fetch(m->vcpu, rip);
+		r = r ? r : vcpu_read(m->vcpu, gva, len, value);
+	} while (r == VCPU_RESTART);
+	return retired(m, r);
+}
+
+int mx_insn_out(struct matrix *m, uint64_t rip)
+{
+	int r;
+
+	do {
+		r = vcpu_fetch(m->vcpu, rip);
+		r = r ? r : vcpu_out(m->vcpu, 0x10);
+	} while (r == VCPU_RESTART);
+	if (r == VCPU_USERSPACE && vcpu_exit_reason(m->vcpu) == KVM_EXIT_IO)
+		return 0;
+	return r ? retired(m, r)
+		 : kvmsim_err(m->o->errors, KVMSIM_ECHECK, "phase %s: OUT did not exit", m->phase);
+}
+
+/* The loop's second instruction: `mov [rax], ecx`, `mov edx, [rax]` or `inc dword [rax]`. */
+static int insn_access(struct matrix *m, uint64_t code, uint64_t gva, uint64_t ecx)
+{
+	uint64_t old;
+	int r;
+
+	do {
+		r = vcpu_fetch(m->vcpu, code + 1);
+		if (r)
+			continue;
+		if (code == MX_CODE_WRITE)
+			r = vcpu_write(m->vcpu, gva, 4, ecx);
+		else if (code == MX_CODE_READ)
+			r = vcpu_read(m->vcpu, gva, 4, &old);
+		else
+			r = vcpu_rmw(m->vcpu, gva, 4, ecx);
+	} while (r == VCPU_RESTART);
+	return retired(m, r);
+}
+
+/* `loop`: the third instruction of each turn, where the turn's instructions are retired. */
+static int insn_loop(struct matrix *m, uint64_t code)
+{
+	int r;
+
+	do {
+		r = vcpu_fetch(m->vcpu, code + 3);
+	} while (r == VCPU_RESTART);
+	r = r ? r : vcpu_gap(m->vcpu, 3);
+	return retired(m, r);
+}
+
+/* One phase: @n turns over the list that is in guest memory, then OUT. */
+static int run_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
+{
+	int err = 0;
+
+	vcpu_set_regs(m->vcpu);
+	mx_begin(m, phase);
+	for (uint64_t i = 0; i < n && !err; i++) {
+		uint64_t address = 0;
+
+		err = mx_insn_read(m, code, MX_LIST + i * 4, 4, &address); /* lodsd */
+		err = err ? err : insn_access(m, code, address, n - i);
+		err = err ? err : insn_loop(m, code);
+	}
+	err = err ? err : mx_insn_out(m, code + 5);
+	return err ? err : mx_end(m, NULL, 0);
+}
+
+/* Two list entries are one word of guest memory. */
+static void put_list(struct matrix *m, const uint32_t *pages, uint64_t n, uint64_t base)
+{
+	for (uint64_t i = 0; i < n; i += 2) {
+		uint64_t low = base + pages[i] * 4096ull;
+		uint64_t high = i + 1 < n ? base + pages[i + 1] * 4096ull : 0;
+
+		put(m, MX_LIST + i * 4, low | high << 32);
+	}
+}
+
+static int setup(struct matrix *m)
+{
+	uint32_t lists[MX_LIST_PAGES];
+
+	for (uint32_t i = 0; i < MX_LIST_PAGES; i++)
+		lists[i] = i;
+	mx_key(m, MATRIX_NO_PATTERN, MATRIX_NONE, MATRIX_NONE);
+	put_list(m, lists, MX_LIST_PAGES, MX_LIST);
+	return run_loop(m, "setup", MX_CODE_READ, MX_LIST_PAGES);
+}
+
+int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
+{
+	int err;
+
+	if (n > MX_LIST_ENTRIES)
+		return kvmsim_err(m->o->errors, KVMSIM_EUNSUPPORTED,
+				  "case %s, phase %s: %llu pages, the guest's list holds %llu",
+				  m->o->test_case, phase, (unsigned long long)n, MX_LIST_ENTRIES);
+	err = matrix_pages(m->pattern, m->o->slot_pages, n, m->pages);
+	if (err)
+		return err == KVMSIM_EINVAL
+			       ? kvmsim_err(m->o->errors, KVMSIM_EUNSUPPORTED,
+					    "case %s, phase %s: no %s pattern of %llu pages in a "
+					    "slot of %llu",
+					    m->o->test_case, phase, matrix_pattern_name(m->pattern),
+					    (unsigned long long)n,
+					    (unsigned long long)m->o->slot_pages)
+			       : err;
+	put_list(m, m->pages, n, MX_TEST);
+	return run_loop(m, phase, code, n);
+}
+
+/* ---- ioctls ---- */
+
+int mx_log(struct matrix *m, const char *phase, bool on)
+{
+	int err;
+
+	mx_begin(m, phase);
+	err = set_slot1(m, on ? KVM_MEM_LOG_DIRTY_PAGES : 0);
+	return err ? err : mx_end(m, NULL, 0);
+}
+
+int mx_get(struct matrix *m, const char *phase)
+{
+	uint64_t words = (m->o->slot_pages + 63) / 64;
+	int64_t n_dirty = 0;
+	long r;
+
+	mx_begin(m, phase);
+	r = kvm_get_dirty_log(m->t, m->kvm, SLOT1, m->bitmap);
+	if (r < 0)
+		return (int)r;
+	for (uint64_t i = 0; i < words; i++)
+		n_dirty += __builtin_popcountll(m->bitmap[i]);
+	return mx_end(m, "ndirty", n_dirty);
+}
+
+int mx_script(struct matrix *m, const struct mx_step *s)
+{
+	int err = 0;
+
+	for (; s->phase && !err; s++) {
+		uint64_t n = s->n ? s->n : m->o->slot_pages;
+
+		switch (s->what) {
+		case MX_LOOP:
+			mx_key(m, s->pattern, (int64_t)n, MATRIX_NONE);
+			err = mx_loop(m, s->phase, s->code, n);
+			break;
+		case MX_LOG_ON:
+		case MX_LOG_OFF:
+			err = mx_log(m, s->phase, s->what == MX_LOG_ON);
+			break;
+		case MX_GET:
+			err = mx_get(m, s->phase);
+			break;
+		}
+	}
+	return err;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_WORKLOADS_MATRIX_SCENE_H
+#define KVMSIM_WORKLOADS_MATRIX_SCENE_H
+
+#include "model/guest/vcpu.h"
+#include "model/guest/vm.h"
+#include "model/mmu/trace.h"
+#include "workloads/matrix.h"
+
+/*
+ * What the cases are written with: a fresh VM, phases in it, the guest's loops, the ioctls.
+ * Private to the matrix. A function returns 0 or a negative error; cases pass it on.
+ */
+
+/* Where things are in the guest (guest-physical; the long-mode guest maps them at the same
+ * virtual addresses). */
+#define MX_CODE_WRITE	  0x1000ull
+#define MX_CODE_READ	  0x1040ull
+#define MX_CODE_INC	  0x1080ull
+#define MX_CODE_INTERP	  0x1100ull
+#define MX_LIST		  0x100000ull
+#define MX_LIST_PAGES	  16ull
+#define MX_LIST_ENTRIES	  (MX_LIST_PAGES * 4096 / 4)
+#define MX_TEST		  0x10000000ull
+#define MX_MAX_CHUNKS	  63ull /* 4K tables for the test pages end where the device's begins */
+#define MX_MAX_SLOT_PAGES (1ull << 17) /* up to 0x30000000 */
+
+/* ---- counting (matrix_events.c) ---- */
+
+struct mx_counter {
+	enum kvm_trace_id id;
+	uint64_t sub; /* which of the event's kinds */
+	uint64_t n;
+};
+#define MX_MAX_COUNTERS 64
+struct mx_counters {
+	struct mx_counter c[MX_MAX_COUNTERS];
+	size_t n;
+	bool on;       /* inside a phase */
+	bool overflow; /* more kinds of events than MX_MAX_COUNTERS in one phase */
+};
+/* A kvm_observer's event function; the context is a struct mx_counters. */
+void mx_count_event(void *counters, const struct kvm_trace_event *e);
+/* Appends the totals and the splits by kind under the reference's names; @room is the length of
+ * @out. Returns how many there are, or KVMSIM_ENOMEM when they do not fit. */
+long mx_event_quantities(const struct mx_counters *c, struct matrix_quantity *out, size_t room);
+
+/* ---- scene ---- */
+
+#define MX_MAX_QUANTITIES 192
+
+struct mx_seen {
+	const char *name;
+	struct matrix_round key;
+	unsigned times;
+};
+
+struct matrix {
+	const struct matrix_opts *o;
+	/* what the next phase's key says */
+	enum matrix_pattern pattern;
+	int64_t nr_dirty, round;
+	/* the VM */
+	uint32_t slot_flags;
+	int (*body)(struct matrix *m);
+	struct sim *sim;
+	struct task *t;
+	struct kvm *kvm;
+	struct kvm_vcpu *vcpu;
+	/* the phase that is going on */
+	const char *phase;
+	struct mx_counters counters;
+	uint64_t stats[N_KVM_STATS];
+	uint64_t counts[N_COUNTS];
+	cycles_t began;
+	struct matrix_quantity quantities[MX_MAX_QUANTITIES];
+	/* kept over the VMs */
+	struct mx_seen *seen;
+	size_t n_seen;
+	uint32_t *pages;
+	uint64_t *bitmap;
+};
+
+/* A fresh VM: slot 0 (code, tables, lists), slot 1 (the test pages) with @slot_flags, one vCPU;
+ * then the phase `setup`, which reads every list page once; then @body, in the VMM's task. */
+int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m));
+
+/* From mx_begin() to mx_end() everything counts. @result ("ndirty") may be NULL. */
+void mx_begin(struct matrix *m, const char *phase);
+int mx_end(struct matrix *m, const char *result, int64_t value);
+
+/* Sets the key of the phases that follow. */
+void mx_key(struct matrix *m, enum matrix_pattern pattern, int64_t nr_dirty, int64_t round);
+
+/* One phase: a loop at @code over the first @n pages of the key's pattern; KVM_RUN until OUT. */
+int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n);
+/* One phase: the dirty logging flag of slot 1 set or taken away. */
+int mx_log(struct matrix *m, const char *phase, bool on);
+/* One phase: GET_DIRTY_LOG of slot 1. */
+int mx_get(struct matrix *m, const char *phase);
+
+/* One instruction, restarted until it retires. */
+int mx_insn_read(struct matrix *m, uint64_t rip, uint64_t gva, unsigned len, uint64_t *value);
+int mx_insn_out(struct matrix *m, uint64_t rip);
+
+/* A script is phases in a row, ended by a NULL phase; its loops run over n pages (0: the slot). */
+enum mx_what { MX_LOOP, MX_LOG_ON, MX_LOG_OFF, MX_GET };
+struct mx_step {
+	const char *phase;
+	enum mx_what what;
+	uint64_t code;		     /* MX_LOOP */
+	enum matrix_pattern pattern; /* MX_LOOP: sets the key; others keep it */
+	uint64_t n;
+};
+int mx_script(struct matrix *m, const struct mx_step *steps);
+
+/* ---- cases ---- */
+int mx_case_a(struct matrix *m);
+int mx_case_b(struct matrix *m);
+int mx_case_n(struct matrix *m);
+
+#endif

@@ -16,7 +16,7 @@ const struct profile_param model_params[] = {
 	{"dtlb_ways", 4, 1, 1024, "associativity of the data TLB"},
 	{"dtlb_page_bytes", 4 * KIB, 4 * KIB, GIB, "page that a data TLB entry maps"},
 	{"dtlb_flush_on_entry", 0, 0, 1, "whether a VM entry empties the host's data TLB"},
-	{"prefetch_streams", 0, 0, 1024, "streams that the hardware prefetcher follows; 0: none"},
+	{"prefetch_streams", 0, 0, 64, "streams that the hardware prefetcher follows; 0: none"},
 	{"guest_pollution", 0, 0, 1ull << 32,
 	 "cache lines that guest and unmodelled kernel code evict at each VM entry"},
 	{0},

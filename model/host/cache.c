@@ -9,8 +9,15 @@
 #define FRAME_SHIFT    12 /* lines keep their place within a 4 KiB frame; frames are random */
 #define POLLUTION_BASE (1ull << 63) /* addresses that no structure of the model has */
 
+#define MAX_STREAMS 64
+
+struct stream {
+	uint64_t frame, line; /* the line touched last in the frame */
+};
+
 struct pcpu {
 	struct cache_level l2, dtlb;
+	struct stream stream[MAX_STREAMS]; /* most recently used first */
 };
 
 struct cache {
@@ -21,6 +28,7 @@ struct cache {
 	uint32_t line_shift, page_shift;
 	uint64_t l2_lines, dtlb_entries;
 	uint32_t l2_ways, dtlb_ways;
+	uint32_t n_streams;
 	bool flush_on_entry;
 	uint64_t guest_pollution, pollution_next;
 };
@@ -119,8 +127,14 @@ int cache_create(const struct profile *p, const struct kvmsim_errsink *errors, s
 	c->dtlb_entries = profile_param(p, "dtlb_entries");
 	c->dtlb_ways = profile_param(p, "dtlb_ways");
 	c->flush_on_entry = profile_param(p, "dtlb_flush_on_entry");
+	c->n_streams = profile_param(p, "prefetch_streams");
 	c->guest_pollution = profile_param(p, "guest_pollution");
 	c->pollution_next = POLLUTION_BASE;
+	if (c->n_streams > MAX_STREAMS) {
+		free(c);
+		return kvmsim_err(errors, KVMSIM_EINVAL, "%s: prefetch_streams is at most %d",
+				  profile_name(p), MAX_STREAMS);
+	}
 	uint64_t llc_lines = profile_param(p, "llc_bytes") >> c->line_shift;
 
 	if (!c->l2_lines && !llc_lines && !c->dtlb_entries) {
@@ -244,6 +258,24 @@ static uint64_t line_set(const struct cache *c, uint64_t addr)
 	return h >> c->line_shift;
 }
 
+/* Whether the prefetcher has fetched @line ahead; remembers it as its frame's last. */
+static bool stream_touch(const struct cache *c, struct pcpu *cpu, uint64_t line)
+{
+	uint64_t frame = line >> (FRAME_SHIFT - c->line_shift);
+	struct stream *s = cpu->stream;
+	uint32_t i = 0;
+
+	if (!c->n_streams)
+		return false;
+	while (i < c->n_streams - 1 && s[i].frame != frame)
+		i++;
+	bool ahead = s[i].frame == frame && s[i].line + 1 == line;
+
+	memmove(s + 1, s, i * sizeof(*s));
+	s[0] = (struct stream){frame, line};
+	return ahead;
+}
+
 static void touch_line(struct task *t, struct cache *c, struct pcpu *cpu, uint64_t addr, bool write)
 {
 	uint64_t tag = (addr >> c->line_shift) + 1, set = line_set(c, addr);
@@ -254,11 +286,17 @@ static void touch_line(struct task *t, struct cache *c, struct pcpu *cpu, uint64
 			if (c->cpu[i] && c->cpu[i] != cpu)
 				cache_level_invalidate(&c->cpu[i]->l2, set, tag);
 	}
+	bool ahead = stream_touch(c, cpu, addr >> c->line_shift);
+
 	if (hit)
+		return;
+	bool far = c->llc.sets && !cache_level_access(&c->llc, set, tag);
+
+	if (ahead)
 		return;
 	if (c->l2_lines)
 		charge(t, COUNT_l2_miss, 1);
-	if (c->llc.sets && !cache_level_access(&c->llc, set, tag))
+	if (far)
 		charge(t, COUNT_llc_miss, 1);
 }
 

@@ -24,6 +24,11 @@
  * for the same reason. Lines are placed as by a physical address whose frame number is random
  * (hashed), since the kernel's allocations are scattered and synthetic addresses are not.
  *
+ * A hardware prefetcher follows prefetch_streams frames of 4 KiB: a touch of the line after the one
+ * touched last in such a frame brings the line in, but was fetched ahead and costs nothing. (Intel
+ * 64 and IA-32 Optimization Reference Manual, 2.3.4 "Data prefetch" of the Core microarchitecture:
+ * the DPL follows one stream per 4 KiB page, ascending.)
+ *
  * What the guest itself and the unmodelled kernel touch is one number per profile, the param
  * guest_pollution: lines that stream through the caches at each VM entry.
  */
@@ -31,9 +36,9 @@ struct cache;
 struct profile;
 
 /* From the params line_bytes, l2_bytes, l2_ways, llc_bytes, llc_ways, dtlb_entries, dtlb_ways,
- * dtlb_page_bytes, dtlb_flush_on_entry, guest_pollution. *out is NULL, with 0 returned, where the
- * profile has no level at all: no cache model. Errors: KVMSIM_EINVAL with a message (a level that
- * is no whole number of sets), KVMSIM_ENOMEM. */
+ * dtlb_page_bytes, dtlb_flush_on_entry, prefetch_streams, guest_pollution. *out is NULL, with 0
+ * returned, where the profile has no level at all: no cache model. Errors: KVMSIM_EINVAL with a
+ * message (a level that is no whole number of sets), KVMSIM_ENOMEM. */
 int cache_create(const struct profile *profile, const struct kvmsim_errsink *errors,
 		 struct cache **out);
 /* NULL is fine. */

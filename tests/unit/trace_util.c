@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/unit/trace_util.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[64];
+
+static void keep(void *ctx, enum kvmsim_error err, const char *msg)
+{
+	struct messages *m = ctx;
+
+	m->n++;
+	m->err = err;
+	snprintf(m->last, sizeof(m->last), "%s", msg);
+}
+
+struct kvmsim_errsink keep_messages(struct messages *m)
+{
+	memset(m, 0, sizeof(*m));
+	return (struct kvmsim_errsink){keep, m};
+}
+
+const char *temp_path(const char *name)
+{
+	static char path[4][128];
+	static unsigned turn;
+	char *p = path[turn++ % 4];
+
+	if (!folder[0]) {
+		snprintf(folder, sizeof(folder), "/tmp/kvmsim-trace-XXXXXX");
+		if (!mkdtemp(folder))
+			abort();
+	}
+	snprintf(p, sizeof(path[0]), "%s/%s", folder, name);
+	return p;
+}
+
+static int each_file(void (*fn)(const char *name))
+{
+	DIR *d = opendir(temp_path("."));
+	struct dirent *e;
+	int n = 0;
+
+	while (d && (e = readdir(d))) {
+		if (e->d_name[0] == '.')
+			continue;
+		n++;
+		if (fn)
+			fn(e->d_name);
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void remove_one(const char *name)
+{
+	unlink(temp_path(name));
+}
+
+int temp_files(void)
+{
+	return each_file(NULL);
+}
+
+void remove_temp(void)
+{
+	each_file(remove_one);
+	rmdir(folder);
+	folder[0] = 0;
+}
+
+void put_file(const char *path, const void *data, size_t len)
+{
+	FILE *f = fopen(path, "wb");
+
+	if (!f || fwrite(data, 1, len, f) != len || fclose(f))
+		abort();
+}
+
+uint8_t *get_file(const char *path, size_t *len)
+{
+	FILE *f = fopen(path, "rb");
+	uint8_t *data;
+	long size;
+
+	if (!f || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET))
+		abort();
+	data = malloc(size + 1);
+	if (!data || fread(data, 1, size, f) != (size_t)size)
+		abort();
+	fclose(f);
+	*len = size;
+	return data;
+}
+
+size_t unhex(const char *hex, uint8_t *out)
+{
+	size_t n = 0;
+	unsigned byte;
+
+	for (; sscanf(hex, "%2x", &byte) == 1; hex += 2)
+		out[n++] = byte;
+	return n;
+}
+
+struct stream read_stream(struct trace_reader *r, uint32_t vcpu)
+{
+	struct stream s = {NULL, 0, 0};
+	const struct guest_op *block;
+	struct op_source src;
+	long n = 0;
+
+	s.error = trace_source(r, vcpu, &src);
+	while (!s.error && (n = src.next(src.ctx, &block)) > 0) {
+		s.ops = realloc(s.ops, (s.n + n) * sizeof(*s.ops));
+		if (!s.ops)
+			abort();
+		memcpy(s.ops + s.n, block, n * sizeof(*block));
+		s.n += n;
+	}
+	if (n < 0)
+		s.error = n;
+	return s;
+}
+
+bool stream_is(struct trace_reader *r, uint32_t vcpu, const struct guest_op *ops, size_t n)
+{
+	struct stream s = read_stream(r, vcpu);
+	bool same = !s.error && s.n == n && (!n || !memcmp(s.ops, ops, n * sizeof(*ops)));
+
+	free(s.ops);
+	return same;
+}
+
+uint64_t test_random(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1du;
+}
+
+void random_ops(uint64_t *state, struct guest_op *ops, size_t n)
+{
+	unsigned arg_bits = 64, gap_bits = 32, lens = 1, shift = 0, kinds = OP_LAST;
+
+	for (size_t i = 0; i < n; i++) {
+		struct guest_op *op = &ops[i];
+
+		if (test_random(state) % 512 == 0) {
+			arg_bits = test_random(state) % 65;
+			gap_bits = test_random(state) % 33;
+			shift = test_random(state) % 2 ? 12 : 0;
+			lens = 1u << test_random(state) % 12;
+			kinds = 1 + test_random(state) % OP_LAST;
+		}
+		memset(op, 0, sizeof(*op));
+		op->kind = test_random(state) % kinds;
+		op->flags = test_random(state) % 8 ? 0 : test_random(state);
+		op->len = test_random(state) % lens;
+		op->arg = arg_bits ? test_random(state) >> (64 - arg_bits) << shift : 0;
+		op->gap = gap_bits ? (test_random(state) & 0xffffffff) >> (32 - gap_bits) : 0;
+	}
+}

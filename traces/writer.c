@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "traces/block.h"
+#include "traces/format.h"
+#include "traces/trace.h"
+
+/* Of the levels 1 to 19 on recorded traces the first past which files hardly shrink. */
+#define ZSTD_LEVEL 9
+
+struct vcpu_buffer {
+	struct guest_op *ops; /* TRACE_BLOCK_OPS of them; NULL until the first op */
+	size_t n;
+};
+
+struct trace_writer {
+	const struct kvmsim_errsink *errors;
+	struct trace_meta meta; /* strings are in @header only */
+	uint8_t header[HEADER_BYTES + META_MAX];
+	uint32_t header_len;
+	bool count_vcpus, rewrite_header;
+	int fd;
+	char *path, *tmp; /* tmp: NULL when @path is written directly */
+	int error;	  /* the first one; stays */
+	uint64_t offset;
+	struct trace_stats stats;
+	struct index_entry *index;
+	uint32_t n_index, cap_index;
+	ZSTD_CCtx *zstd;
+	struct vcpu_buffer vcpu[TRACE_MAX_VCPUS];
+	uint8_t raw[BLOCK_RAW_MAX], stored[BLOCK_HEADER_BYTES + BLOCK_RAW_MAX];
+};
+
+static int fail(struct trace_writer *w, enum kvmsim_error err, const char *what)
+{
+	if (!w->error)
+		w->error = kvmsim_err(w->errors, err, "%s: %s at offset %llu: %s", w->path, what,
+				      (unsigned long long)w->offset,
+				      err == KVMSIM_ENOMEM ? "out of memory" : strerror(errno));
+	return w->error;
+}
+
+static int put_bytes(struct trace_writer *w, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+
+	while (len && !w->error) {
+		ssize_t n = write(w->fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(w, KVMSIM_EIO, "writing failed");
+		p += n;
+		len -= n;
+		w->offset += n;
+	}
+	return w->error;
+}
+
+static void seal_header(struct trace_writer *w)
+{
+	uint32_t len = w->header_len - HEADER_BYTES;
+
+	memcpy(w->header, TRACE_MAGIC, 8);
+	put32(w->header + 8, TRACE_VERSION);
+	put32(w->header + 12, len);
+	put32(w->header + 16,
+	      trace_crc32(trace_crc32(0, w->header, 16), w->header + HEADER_BYTES, len));
+}
+
+/* Opens the temporary file, or @path itself where a rename would put a file in a device's place. */
+static int open_output(struct trace_writer *w, const char *path)
+{
+	static unsigned serial;
+	char *real = realpath(path, NULL); /* through a symbolic link: its target is replaced */
+	struct stat st;
+
+	w->path = real ? real : strdup(path);
+	if (!w->path)
+		return KVMSIM_ENOMEM;
+	if (!stat(w->path, &st) && !S_ISREG(st.st_mode)) {
+		w->fd = open(w->path, O_WRONLY | O_CLOEXEC);
+		return w->fd < 0 ? kvmsim_err(w->errors, KVMSIM_EIO, "%s: cannot write: %s",
+					      w->path, strerror(errno))
+				 : 0;
+	}
+	do {
+		free(w->tmp);
+		if (asprintf(&w->tmp, "%s.%ld-%u.tmp", w->path, (long)getpid(), ++serial) < 0) {
+			w->tmp = NULL;
+			return KVMSIM_ENOMEM;
+		}
+		w->fd = open(w->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	} while (w->fd < 0 && errno == EEXIST);
+	if (w->fd >= 0)
+		return 0;
+	kvmsim_err(w->errors, KVMSIM_EIO, "%s: cannot create: %s", w->path, strerror(errno));
+	free(w->tmp);
+	w->tmp = NULL;
+	return KVMSIM_EIO;
+}
+
+int trace_create(const char *path, const struct trace_meta *meta,
+		 const struct kvmsim_errsink *errors, struct trace_writer **out)
+{
+	struct trace_writer *w = calloc(1, sizeof(*w));
+	const char *wrong;
+	int ret;
+
+	*out = NULL;
+	if (!w)
+		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", path);
+	w->fd = -1;
+	w->errors = errors;
+	w->meta = *meta;
+	w->count_vcpus = !meta->n_vcpus;
+	if (w->count_vcpus)
+		w->meta.n_vcpus = 1;
+	wrong = meta_check(&w->meta);
+	if (wrong) {
+		free(w);
+		return kvmsim_err(errors, KVMSIM_EINVAL, "%s: %s", path, wrong);
+	}
+	w->header_len = HEADER_BYTES + meta_encode(&w->meta, w->header + HEADER_BYTES);
+	w->meta.source = w->meta.kernel = w->meta.workload = NULL;
+	seal_header(w);
+	w->zstd = ZSTD_createCCtx();
+	ret = w->zstd ? 0 : KVMSIM_ENOMEM;
+	if (!ret)
+		ret = open_output(w, path);
+	if (ret == KVMSIM_ENOMEM)
+		kvmsim_err(errors, ret, "%s: out of memory", path);
+	if (!ret)
+		ret = put_bytes(w, w->header, w->header_len);
+	if (ret) {
+		trace_abort(w);
+		return ret;
+	}
+	*out = w;
+	return 0;
+}
+
+static int add_to_index(struct trace_writer *w, uint32_t vcpu, uint32_t n_ops)
+{
+	if (w->n_index == w->cap_index) {
+		uint32_t cap = w->cap_index ? w->cap_index * 2 : 64;
+		struct index_entry *e;
+
+		e = cap > w->cap_index ? realloc(w->index, cap * sizeof(*e)) : NULL;
+		if (!e)
+			return fail(w, KVMSIM_ENOMEM, "no room for the index");
+		w->index = e;
+		w->cap_index = cap;
+	}
+	w->index[w->n_index++] =
+		(struct index_entry){.offset = w->offset, .n_ops = n_ops, .vcpu = vcpu};
+	return 0;
+}
+
+/* Writes the first block's worth of @ops; returns how many, or an error. */
+static long put_block(struct trace_writer *w, uint32_t vcpu, const struct guest_op *ops, size_t n)
+{
+	struct block_header h = {.vcpu = vcpu, .codec = CODEC_RAW};
+	uint8_t *payload = w->stored + BLOCK_HEADER_BYTES;
+	size_t taken, len;
+	int ret;
+
+	h.raw_len = h.stored_len = block_encode(ops, n, w->raw, &taken);
+	h.n_ops = taken;
+	/* A destination of seven eighths: zstd gives up where it would save less. */
+	len = ZSTD_compressCCtx(w->zstd, payload, h.raw_len - (h.raw_len + 7) / 8, w->raw,
+				h.raw_len, ZSTD_LEVEL);
+	if (!ZSTD_isError(len)) {
+		h.codec = CODEC_ZSTD;
+		h.stored_len = len;
+	} else {
+		memcpy(payload, w->raw, h.raw_len);
+	}
+	h.crc = trace_crc32(0, payload, h.stored_len);
+	block_header_encode(&h, w->stored);
+	ret = add_to_index(w, vcpu, h.n_ops);
+	if (!ret)
+		ret = put_bytes(w, w->stored, BLOCK_HEADER_BYTES + h.stored_len);
+	if (ret)
+		return ret;
+	w->stats.blocks++;
+	return taken;
+}
+
+/* Writes what @b holds: all of it when @all, else until half a block is free again. */
+static int flush(struct trace_writer *w, uint32_t vcpu, bool all)
+{
+	struct vcpu_buffer *b = &w->vcpu[vcpu];
+	size_t done = 0;
+
+	while (b->n - done > (all ? 0 : TRACE_BLOCK_OPS / 2)) {
+		long ret = put_block(w, vcpu, b->ops + done, b->n - done);
+
+		if (ret < 0)
+			return ret;
+		done += ret;
+	}
+	memmove(b->ops, b->ops + done, (b->n - done) * sizeof(*b->ops));
+	b->n -= done;
+	return 0;
+}
+
+int trace_write(struct trace_writer *w, uint32_t vcpu, const struct guest_op *ops, size_t n)
+{
+	struct vcpu_buffer *b;
+
+	if (w->error)
+		return w->error;
+	if (vcpu >= (w->count_vcpus ? TRACE_MAX_VCPUS : w->meta.n_vcpus))
+		return kvmsim_err(w->errors, KVMSIM_EINVAL, "%s: no vCPU %u in this trace", w->path,
+				  vcpu);
+	for (size_t i = 0; i < n; i++)
+		if (ops[i].kind >= OP_LAST)
+			return kvmsim_err(w->errors, KVMSIM_EINVAL, "%s: no op of kind %u", w->path,
+					  ops[i].kind);
+	b = &w->vcpu[vcpu];
+	if (!b->ops && n) {
+		b->ops = malloc(TRACE_BLOCK_OPS * sizeof(*b->ops));
+		if (!b->ops)
+			return fail(w, KVMSIM_ENOMEM, "no room for a block");
+	}
+	for (size_t i = 0; i < n; i++) {
+		w->stats.epochs += ops[i].kind == OP_EPOCH;
+		w->stats.marks += ops[i].kind == OP_MARK;
+	}
+	w->stats.ops += n;
+	if (w->count_vcpus && n && vcpu >= w->meta.n_vcpus) {
+		w->meta.n_vcpus = vcpu + 1;
+		w->rewrite_header = true;
+	}
+	while (n) {
+		size_t part = TRACE_BLOCK_OPS - b->n < n ? TRACE_BLOCK_OPS - b->n : n;
+
+		memcpy(b->ops + b->n, ops, part * sizeof(*ops));
+		b->n += part;
+		ops += part;
+		n -= part;
+		if (b->n == TRACE_BLOCK_OPS && flush(w, vcpu, false))
+			return w->error;
+	}
+	return 0;
+}
+
+void trace_unseen(struct trace_writer *w, uint32_t unseen)
+{
+	w->rewrite_header |= (w->meta.unseen | unseen) != w->meta.unseen;
+	w->meta.unseen |= unseen;
+}
+
+static int put_index(struct trace_writer *w)
+{
+	uint8_t *const buf = w->stored;
+	uint64_t start = w->offset;
+	size_t n = INDEX_HEADER_BYTES;
+	uint32_t crc = 0;
+
+	memcpy(buf, INDEX_MAGIC, 4);
+	put32(buf + 4, w->n_index);
+	for (uint32_t i = 0; i < w->n_index && !w->error; i++) {
+		put64(buf + n, w->index[i].offset);
+		put32(buf + n + 8, w->index[i].n_ops);
+		put16(buf + n + 12, w->index[i].vcpu);
+		put16(buf + n + 14, 0);
+		n += INDEX_ENTRY_BYTES;
+		if (n + INDEX_ENTRY_BYTES + TRAILER_BYTES > sizeof(w->stored)) {
+			crc = trace_crc32(crc, buf, n);
+			put_bytes(w, buf, n);
+			n = 0;
+		}
+	}
+	put64(buf + n, start);
+	crc = trace_crc32(crc, buf, n + 8);
+	put32(buf + n + 8, crc);
+	memcpy(buf + n + 12, TRACE_END_MAGIC, 8);
+	return put_bytes(w, buf, n + TRAILER_BYTES);
+}
+
+/* The number of vCPUs and the unseen bits are the only words that change after the start. */
+static int put_header_again(struct trace_writer *w)
+{
+	put32(w->header + HEADER_BYTES, w->meta.n_vcpus);
+	put32(w->header + HEADER_BYTES + 12, w->meta.unseen);
+	seal_header(w);
+	for (uint32_t done = 0; done < w->header_len;) {
+		ssize_t n = pwrite(w->fd, w->header + done, w->header_len - done, done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(w, KVMSIM_EIO, "completing the header failed");
+		done += n;
+	}
+	return 0;
+}
+
+/* After the rename: the directory's entry, too, survives a power cut. Some file systems cannot. */
+static void sync_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+	int fd;
+
+	if (!slash)
+		strcpy(dir, ".");
+	else if (snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path + 1), path) >=
+		 (int)sizeof(dir))
+		return;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
+static void writer_free(struct trace_writer *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	if (w->tmp)
+		unlink(w->tmp);
+	for (uint32_t v = 0; v < TRACE_MAX_VCPUS; v++)
+		free(w->vcpu[v].ops);
+	ZSTD_freeCCtx(w->zstd);
+	free(w->index);
+	free(w->tmp);
+	free(w->path);
+	free(w);
+}
+
+int trace_finish(struct trace_writer *w, struct trace_stats *stats)
+{
+	int ret;
+
+	for (uint32_t v = 0; v < TRACE_MAX_VCPUS && !w->error; v++)
+		if (w->vcpu[v].n)
+			flush(w, v, true);
+	if (!w->error)
+		put_index(w);
+	if (!w->error && w->rewrite_header)
+		put_header_again(w);
+	/* EINVAL, ENOTSUP: a device or a pipe, which has nothing to sync */
+	if (!w->error && fsync(w->fd) && (w->tmp || (errno != EINVAL && errno != ENOTSUP)))
+		fail(w, KVMSIM_EIO, "fsync failed");
+	if (close(w->fd) && !w->error)
+		fail(w, KVMSIM_EIO, "closing failed");
+	w->fd = -1;
+	if (!w->error && w->tmp) {
+		if (rename(w->tmp, w->path)) {
+			fail(w, KVMSIM_EIO, "renaming the finished file failed");
+		} else {
+			free(w->tmp);
+			w->tmp = NULL;
+			sync_directory(w->path);
+		}
+	}
+	w->stats.bytes = w->offset;
+	if (stats)
+		*stats = w->stats;
+	ret = w->error;
+	writer_free(w);
+	return ret;
+}
+
+void trace_abort(struct trace_writer *w)
+{
+	if (w)
+		writer_free(w);
+}

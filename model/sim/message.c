@@ -46,15 +46,33 @@ void task_post(struct task *from, struct task *to, cycles_t arrival, uint32_t ki
 		sim_move_event(s, to, arrival < to->hot.now ? to->hot.now : arrival);
 }
 
-bool task_next_message(struct task *t, struct task_message *m)
+static void take(struct task *t, uint32_t i, struct task_message *m)
 {
 	struct inbox *in = &t->inbox;
 
+	*m = in->msg[i];
+	in->n--;
+	memmove(&in->msg[i], &in->msg[i + 1], (in->n - i) * sizeof(*in->msg));
+	t->hot.message = in->n ? in->msg[in->n - 1].arrival : CYCLES_MAX;
+}
+
+bool task_next_message(struct task *t, struct task_message *m)
+{
 	if (!task_message_due(t) || t->sim->canceled)
 		return false;
-	*m = in->msg[--in->n];
-	t->hot.message = in->n ? in->msg[in->n - 1].arrival : CYCLES_MAX;
+	take(t, t->inbox.n - 1, m);
 	return true;
+}
+
+bool task_take_message(struct task *t, uint32_t kind, struct task_message *m)
+{
+	for (uint32_t i = t->inbox.n; i-- && !t->sim->canceled;) {
+		if (t->inbox.msg[i].kind == kind) {
+			take(t, i, m);
+			return true;
+		}
+	}
+	return false;
 }
 
 int charge_interruptible(struct task *t, uint16_t count, uint64_t n, uint64_t *done)

@@ -49,8 +49,8 @@ int profile_copy(const struct profile *p, struct profile **out);
 const char *profile_name(const struct profile *p);
 const char *profile_machine(const struct profile *p);
 const char *profile_machine_source(const struct profile *p); /* NULL if not stated */
-const char *profile_unit(const struct profile *p); /* "cycles" or "instructions" */
-uint64_t profile_hz(const struct profile *p);	   /* units per second; 0 if not stated */
+const char *profile_unit(const struct profile *p);	     /* "cycles" or "instructions" */
+uint64_t profile_hz(const struct profile *p);		     /* units per second; 0 if not stated */
 price_t profile_price(const struct profile *p, uint16_t count);
 /* All prices, [count]; valid as long as the profile. */
 const price_t *profile_prices(const struct profile *p);

@@ -173,6 +173,8 @@ void task_post(struct task *from, struct task *to, cycles_t arrival, uint32_t ki
 static inline bool task_message_due(const struct task *t);
 /* [running] Takes the first message with arrival <= now. False: none is due, or cancelled. */
 bool task_next_message(struct task *t, struct task_message *m);
+/* [running] Takes the first message of that kind, even if it is still under way. */
+bool task_take_message(struct task *t, uint32_t kind, struct task_message *m);
 
 /* [running] The activity that charges are entered under. Returns the one before, to be restored:
  *	uint16_t was = activity_enter(t, ACT_PAGE_FAULT); ... activity_leave(t, was); */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_HOST_HOST_H
+#define KVMSIM_HOST_HOST_H
+
+#include <stdint.h>
+
+#include "model/sim/sim.h"
+
+/* What the files of model/host keep with a task, behind task_host(). For them only. */
+#define HOST_MAX_HELD 8
+
+struct lock_queue;
+
+struct held_lock {
+	struct lock_queue *lock;
+	cycles_t since;
+};
+
+struct host_task {
+	uint32_t n_held;
+	struct held_lock held[HOST_MAX_HELD]; /* in the order of taking */
+};
+
+/* Made at the first use; NULL when memory ran out. */
+struct host_task *host_task(struct task *t);
+
+#endif

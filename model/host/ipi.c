@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/host/ipi.h"
+
+#include "model/counts.h"
+#include "model/sim/profile.h"
+
+/* One call that waits for acknowledgement; on the sender's stack. */
+struct ipi_call {
+	struct task *sender;
+	size_t pending;
+	cycles_t last; /* the latest acknowledgement so far */
+};
+
+static cycles_t latency(const struct task *t)
+{
+	return profile_param(sim_profile(task_sim(t)), "ipi_latency");
+}
+
+void ipi_init(struct sim *sim)
+{
+	sim_set_lookahead(sim, profile_param(sim_profile(sim), "ipi_latency"));
+}
+
+int ipi_call_many(struct task *t, ipi_request_fn request, void *ctx, size_t n, bool wait)
+{
+	struct ipi_call call = {.sender = t};
+	int interrupted = 0, r = sync(t);
+	cycles_t arrival = task_now(t) + latency(t);
+
+	if (r)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		struct task *target = NULL;
+
+		if (!request(ctx, i, &target) || target == t)
+			continue;
+		call.pending++;
+		interrupted++;
+		task_post(t, target, arrival, IPI_MESSAGE, 0, wait ? &call : NULL);
+	}
+	charge(t, COUNT_ipi, (uint64_t)interrupted);
+	while (wait && !r && (call.pending || task_now(t) < call.last))
+		r = task_block(t, WAIT_ipi);
+	return r ? r : interrupted;
+}
+
+void ipi_send(struct task *t, struct task *target)
+{
+	task_post(t, target, task_now(t) + latency(t), IPI_MESSAGE, 0, NULL);
+	charge(t, COUNT_ipi, 1);
+}
+
+unsigned ipi_receive(struct task *t)
+{
+	struct task_message m;
+	unsigned arrived = 0;
+
+	while (task_take_message(t, IPI_MESSAGE, &m)) {
+		struct ipi_call *call = m.ptr;
+		cycles_t when = m.arrival > task_now(t) ? m.arrival : task_now(t);
+
+		arrived += m.arrival <= task_now(t);
+		if (!call)
+			continue;
+		if (when > call->last)
+			call->last = when;
+		if (!--call->pending)
+			task_wake(call->sender, call->last);
+	}
+	return arrived;
+}

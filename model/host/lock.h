@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_HOST_LOCK_H
+#define KVMSIM_HOST_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/sim/sim.h"
+
+/*
+ * The host's locks: a task that has to wait blocks in virtual time, entered as WAIT_lock, and the
+ * lock is handed over in order of arrival, as the kernel's queued spinlock, queued rwlock and
+ * mutex (with its hand-off) do. Each acquisition charges COUNT_lock, which stands for taking and
+ * releasing, once the lock is held.
+ *
+ * A reader-writer lock is fair: a reader that comes while anyone waits, waits behind; when a reader
+ * at the head gets the lock, so do the readers right behind it.
+ *
+ * All calls sync() first: the lock word is visible to others. Locks are taken in the order that
+ * their classes declare: a lock whose rank is not above that of every lock already held is an
+ * error, and so are a second acquisition and a release by a task that does not hold it. Such a
+ * call changes nothing, tells the sink, and the run ends with KVMSIM_ECHECK.
+ */
+struct lock_class {
+	const char *name; /* "mmu_lock" */
+	uint32_t rank;	  /* outermost first; from 1. 0: taken under anything, takes part in no
+			   * order */
+};
+
+struct lock_stats {
+	uint64_t acquired, contended; /* contended: had to wait */
+	cycles_t wait, longest_wait, longest_hold;
+};
+
+struct lock_waiter;
+
+/* What the three have in common. Only lock.c looks inside. */
+struct lock_queue {
+	const struct lock_class *class;
+	struct lock_waiter *head, **tail;
+	const struct task *writer;
+	uint32_t readers;
+	struct lock_stats stats[2]; /* exclusive, shared */
+};
+
+struct spinlock {
+	struct lock_queue q;
+};
+struct rwlock {
+	struct lock_queue q;
+};
+struct mutex {
+	struct lock_queue q;
+};
+
+/* @class must outlive the lock. No lock may be freed while it is held or waited for. */
+void spin_lock_init(struct spinlock *l, const struct lock_class *class);
+void rwlock_init(struct rwlock *l, const struct lock_class *class);
+void mutex_init(struct mutex *l, const struct lock_class *class);
+
+/* [running] 0 with the lock held. Without it: KVMSIM_ECANCELED, KVMSIM_ECHECK, KVMSIM_ENOMEM. */
+int spin_lock(struct task *t, struct spinlock *l);
+int read_lock(struct task *t, struct rwlock *l);
+int write_lock(struct task *t, struct rwlock *l);
+int mutex_lock(struct task *t, struct mutex *l);
+
+/* [running] 1 with the lock held, 0 when it was not free at once, or an error as above. A failed
+ * try counts neither as acquired nor as contended. */
+int spin_trylock(struct task *t, struct spinlock *l);
+int read_trylock(struct task *t, struct rwlock *l);
+int write_trylock(struct task *t, struct rwlock *l);
+int mutex_trylock(struct task *t, struct mutex *l);
+
+/* [running] Also while the task unwinds from a cancellation. */
+void spin_unlock(struct task *t, struct spinlock *l);
+void read_unlock(struct task *t, struct rwlock *l);
+void write_unlock(struct task *t, struct rwlock *l);
+void mutex_unlock(struct task *t, struct mutex *l);
+
+/* [running, synced] Whether anyone waits, which is when cond_resched_rwlock_write() lets go. */
+bool spin_is_contended(const struct spinlock *l);
+bool rwlock_is_contended(const struct rwlock *l);
+bool mutex_is_contended(const struct mutex *l);
+
+/* Whether the task holds the lock, in either mode: for lockdep_assert_held(). */
+bool spin_is_held(const struct task *t, const struct spinlock *l);
+bool rwlock_is_held(const struct task *t, const struct rwlock *l);
+bool mutex_is_held(const struct task *t, const struct mutex *l);
+
+struct lock_stats spin_lock_stats(const struct spinlock *l);
+struct lock_stats read_lock_stats(const struct rwlock *l);
+struct lock_stats write_lock_stats(const struct rwlock *l);
+struct lock_stats mutex_lock_stats(const struct mutex *l);
+
+#endif

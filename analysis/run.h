@@ -33,30 +33,72 @@ struct run_opts {
 	const struct kvmsim_errsink *errors;
 };
 
+/*
+ * Order of a run. The VMM's task makes the slots, turns logging on and collects once; that is the
+ * set-up, and nothing of it is in the result. Then the guest starts. At the end of `phase` epochs,
+ * if any, and then of each `interval`, the vCPUs stop between two instructions (as with QEMU's
+ * pause_all_vcpus(): each leaves KVM_RUN) until the VMM has collected every logged slot. So a
+ * collection reports exactly the pages stored to since the one before, and the elapsed time holds
+ * what it cost. The collection at the end of the phase is not in the result.
+ */
+
 /* One GET_DIRTY_LOG of one slot. */
 struct run_collection {
-	uint32_t slot;
+	uint64_t epoch; /* epochs that had ended */
+	uint32_t slot;	/* index in run_result.slots */
 	uint64_t nr_dirty;
-	cycles_t start, cycles;
+	cycles_t start, cycles; /* since the guest's start */
+};
+
+/* One task of the simulation. */
+struct run_task {
+	char name[16];
+	cycles_t elapsed; /* of the task, whole life */
+	cycles_t ledger;  /* sum of its ledger: the same number, or the run fails */
+};
+
+struct run_slot {
+	uint64_t base_gfn, npages;
+	char name[16];
+	bool logged;
+};
+#define RUN_MAX_SLOTS 32
+
+struct run_lock {
+	uint64_t acquired, contended;
+	cycles_t wait, longest_wait, longest_hold;
 };
 
 struct run_result {
-	cycles_t elapsed; /* virtual time of the vCPUs' end */
-	uint64_t guest_insns;
+	cycles_t setup;	  /* before the guest's start */
+	cycles_t elapsed; /* from the guest's start to the end of its last vCPU */
+	uint64_t guest_insns, epochs;
+	uint64_t epoch_len, interval; /* guest instructions */
+	char preset[32];
+	uint32_t n_vcpus, n_slots;
+	struct run_slot slots[RUN_MAX_SLOTS];
+	uint64_t input_checksum; /* FNV-1a of the trace's or the scenario's bytes */
+	/* Of all tasks, from the guest's start. */
 	uint64_t counts[N_COUNTS];
 	cycles_t count_cycles[N_COUNTS];
 	cycles_t activity_cycles[N_ACTIVITIES];
 	cycles_t wait_cycles[N_WAITS];
+	cycles_t ledger_cycles; /* the sum of the three */
 	uint64_t stats[N_KVM_STATS];
+	struct run_lock mmu_lock;
 	uint64_t active_shadow_pages;
 	struct run_collection *collections; /* owned: run_result_free() */
 	size_t n_collections;
+	struct run_task *tasks; /* owned */
+	size_t n_tasks;
 	uint64_t false_dirties, lost_stores;
 	bool torn; /* the trace ended early; the result covers what was there */
 };
 
-/* Errors: those of the trace reader, of kvm_create_vm(), KVMSIM_EINVAL with a message (interval
- * not a multiple of the epoch), KVMSIM_EINTR. @out is zeroed on an error. */
+/* Errors: those of the trace reader, the scenario and kvm_create_vm(); KVMSIM_EINVAL with a message
+ * (interval not a multiple of the epoch, no such slot); KVMSIM_EUNSUPPORTED (a trace of
+ * guest-virtual addresses or without an instruction clock); KVMSIM_EINTR. @out is zeroed on an
+ * error. */
 int run_model(const struct run_opts *opts, struct run_result *out);
 void run_result_free(struct run_result *r);
 

@@ -55,6 +55,12 @@ int vcpu_hlt(struct kvm_vcpu *v);
 /* @n instructions that touch nothing modelled. Interruptible by messages. */
 int vcpu_gap(struct kvm_vcpu *v, uint64_t n);
 
+/* A signal is pending for the vCPU's thread, as when the VMM stops its vCPUs: an external
+ * interrupt's exit, and KVM_RUN returns to userspace with EINTR. The thread may then block for long
+ * without holding up whoever flushes its TLB; its next access enters with KVM_RUN. Nothing happens
+ * outside KVM_RUN. 0 or a negative error. */
+int vcpu_interrupt(struct kvm_vcpu *v);
+
 /* The userspace exit that is pending was handled; the next access enters with KVM_RUN. */
 enum kvm_exit_reason { KVM_EXIT_NONE = 0, KVM_EXIT_IO = 2, KVM_EXIT_HLT = 5, KVM_EXIT_MMIO = 6 };
 enum kvm_exit_reason vcpu_exit_reason(const struct kvm_vcpu *v);

@@ -3,8 +3,10 @@
 #define KVMSIM_GUEST_VM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "model/host/lock.h"
 #include "model/mmu/stats.h"
 #include "model/sim/sim.h"
 
@@ -55,6 +57,8 @@ struct kvm_vm_opts {
  * KVMSIM_EPARSE (parameter), KVMSIM_EUNSUPPORTED (pair that cannot work), KVMSIM_ENOMEM. */
 int kvm_create_vm(const struct kvm_vm_opts *opts, struct kvm **out);
 void kvm_destroy_vm(struct kvm *kvm);
+/* The presets by index, in the order of their table; NULL past the last one. */
+const char *kvm_preset_name(size_t i);
 int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out);
 
 #define KVM_MEM_LOG_DIRTY_PAGES 1u
@@ -85,6 +89,8 @@ uint64_t kvm_read_guest_u64(struct kvm *kvm, uint64_t gpa);
 uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id);
 
 uint64_t kvm_active_shadow_pages(const struct kvm *kvm);
+/* Of mmu_lock, exclusive and shared together. */
+struct lock_stats kvm_mmu_lock_stats(const struct kvm *kvm);
 
 /* Runs every consistency check: sptes agree with guest PTEs and memslots, rmaps and parent ptes
  * are exact inverses, no TLB entry grants what its spte denies, no store was lost.

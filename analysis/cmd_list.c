@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What there is: policies, presets, profiles, workloads. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/cli.h"
+#include "analysis/output.h"
+#include "model/guest/vm.h"
+#include "model/policy/policy.h"
+#include "model/sim/profile.h"
+#include "workloads/scenario.h"
+
+static const char *const family_names[N_FAMILIES] = {
+	[FAMILY_DIRTY] = "dirty", [FAMILY_SPTE] = "spte"};
+static const char *const evidence_names[] = {[EVIDENCE_NONE] = "none",
+					     [EVIDENCE_PUBLISHED] = "published",
+					     [EVIDENCE_ORACLE] = "oracle-exact"};
+
+/* ---- for people ---- */
+
+static int print_policies(enum policy_family family)
+{
+	struct table *t = table_create("lllll");
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	table_cell(t, "  %s", family_names[family]);
+	for (int k = 0; k < N_MMU_KINDS; k++)
+		table_cell(t, "%s", mmu_kind_name((enum mmu_kind)k));
+	table_end_row(t);
+	for (size_t i = 0; i < policy_count(); i++) {
+		const struct policy_desc *d = policy_at(i);
+
+		if (d->family != family)
+			continue;
+		table_cell(t, "  %s", d->name);
+		for (int k = 0; k < N_MMU_KINDS; k++)
+			table_cell(t, "%s", evidence_names[policy_evidence(d, (enum mmu_kind)k)]);
+		table_cell(t, "%s%s", d->broken ? "(broken on purpose) " : "", d->summary);
+		table_end_row(t);
+		for (const struct policy_param *p = d->params; p && p->name; p++) {
+			table_cell(t, "    %s=%" PRIu64, p->name, p->def);
+			table_cell(t, "%" PRIu64 "..%" PRIu64, p->min, p->max);
+			table_cell(t, "%s", "");
+			table_cell(t, "%s", "");
+			table_cell(t, "%s", p->help);
+		}
+	}
+	int err = table_print(t, stdout);
+
+	table_free(t);
+	return err;
+}
+
+static int print_workloads(void)
+{
+	struct table *t = table_create("lrl");
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	for (size_t i = 0; i < workload_count(); i++) {
+		const struct workload *w = workload_at(i);
+
+		table_cell(t, "  %s", w->name);
+		table_cell(t, "%s", "");
+		table_cell(t, "%s", w->summary);
+		for (const struct workload_param *p = w->params; p->name; p++) {
+			table_cell(t, "    %s=%" PRIu64, p->name, p->def);
+			table_cell(t, "%" PRIu64 "..%" PRIu64, p->min, p->max);
+			table_cell(t, "%s", p->help);
+		}
+	}
+	int err = table_print(t, stdout);
+
+	table_free(t);
+	return err;
+}
+
+static int print_all(void)
+{
+	int err = 0;
+
+	printf("Policies, and what a prediction rests on with each MMU (oracle-exact: counts equal "
+	       "to "
+	       "the\nreal kernel's; published: held-out rows predicted; none):\n");
+	for (int f = 0; !err && f < N_FAMILIES; f++)
+		err = print_policies((enum policy_family)f);
+	printf("\nPresets (--kernel):\n");
+	for (size_t i = 0; kvm_preset_name(i); i++)
+		printf("  %s\n", kvm_preset_name(i));
+	printf("\nProfiles (--profile; or a file, PATH.ini):\n");
+	for (size_t i = 0; !err && cli_profile_names[i]; i++) {
+		struct profile *p;
+		char hz[OUT_TEXT];
+
+		err = cli_profile(cli_profile_names[i], &p);
+		if (err)
+			break;
+		printf("  %s: %s, in %s", cli_profile_names[i], profile_machine(p),
+		       profile_unit(p));
+		if (profile_hz(p))
+			printf(", %s per second", out_u64(hz, profile_hz(p)));
+		printf("\n");
+		profile_free(p);
+	}
+	printf("\nWorkloads of scenarios (--scenario FILE.ini):\n");
+	return err ? err : print_workloads();
+}
+
+/* ---- for programs ---- */
+
+static void set(json_t *to, const char *key, json_t *value)
+{
+	json_object_set_new(to, key, value);
+}
+
+static json_t *json_param(const char *name, uint64_t def, uint64_t min, uint64_t max,
+			  const char *help)
+{
+	json_t *o = json_object();
+
+	set(o, "name", json_string(name));
+	set(o, "default", json_u64(def));
+	set(o, "min", json_u64(min));
+	set(o, "max", json_u64(max));
+	set(o, "help", json_string(help));
+	return o;
+}
+
+static json_t *json_policy(const struct policy_desc *d)
+{
+	json_t *o = json_object(), *params = json_array(), *evidence = json_object();
+
+	set(o, "name", json_string(d->name));
+	set(o, "family", json_string(family_names[d->family]));
+	set(o, "summary", json_string(d->summary));
+	set(o, "broken", json_boolean(d->broken));
+	for (const struct policy_param *p = d->params; p && p->name; p++)
+		json_array_append_new(params, json_param(p->name, p->def, p->min, p->max, p->help));
+	set(o, "params", params);
+	for (int k = 0; k < N_MMU_KINDS; k++)
+		set(evidence, mmu_kind_name((enum mmu_kind)k),
+		    json_string(evidence_names[policy_evidence(d, (enum mmu_kind)k)]));
+	set(o, "evidence", evidence);
+	return o;
+}
+
+static json_t *json_workload(const struct workload *w)
+{
+	json_t *o = json_object(), *params = json_array();
+
+	set(o, "name", json_string(w->name));
+	set(o, "summary", json_string(w->summary));
+	for (const struct workload_param *p = w->params; p->name; p++)
+		json_array_append_new(params, json_param(p->name, p->def, p->min, p->max, p->help));
+	set(o, "params", params);
+	return o;
+}
+
+static json_t *json_profile(const char *name)
+{
+	json_t *o = json_object();
+	struct profile *p;
+
+	if (!o || cli_profile(name, &p)) {
+		json_decref(o);
+		return NULL;
+	}
+	set(o, "name", json_string(name));
+	set(o, "machine", json_string(profile_machine(p)));
+	set(o, "unit", json_string(profile_unit(p)));
+	set(o, "hz", json_u64(profile_hz(p)));
+	set(o, "checksum", json_hex64(profile_checksum(p)));
+	profile_free(p);
+	return o;
+}
+
+static int print_json(void)
+{
+	json_t *o = json_object(), *policies = json_array(), *presets = json_array();
+	json_t *profiles = json_array(), *workloads = json_array();
+
+	for (size_t i = 0; i < policy_count(); i++)
+		json_array_append_new(policies, json_policy(policy_at(i)));
+	for (size_t i = 0; kvm_preset_name(i); i++)
+		json_array_append_new(presets, json_string(kvm_preset_name(i)));
+	for (size_t i = 0; cli_profile_names[i]; i++)
+		json_array_append_new(profiles, json_profile(cli_profile_names[i]));
+	for (size_t i = 0; i < workload_count(); i++)
+		json_array_append_new(workloads, json_workload(workload_at(i)));
+	set(o, "policies", policies);
+	set(o, "presets", presets);
+	set(o, "profiles", profiles);
+	set(o, "workloads", workloads);
+	return json_print(o, stdout);
+}
+
+static int list(const struct verb *verb, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+	bool json = false;
+	int c;
+
+	opterr = 0;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 'h')
+			return cli_help(verb);
+		if (c != 'j')
+			return cli_usage(verb, "unknown option %s", argv[optind - 1]);
+		json = true;
+	}
+	if (optind < argc)
+		return cli_usage(verb, "unexpected argument '%s'", argv[optind]);
+	return cli_exit_code(json ? print_json() : print_all());
+}
+
+const struct verb verb_list = {
+	.name = "list",
+	.summary = "list policies, presets, profiles and workloads",
+	.usage = "list [--json]\n"
+		 "Lists the policies by family with their parameters, ranges and evidence per MMU, "
+		 "the\n"
+		 "presets, the built-in profiles and the workloads of scenarios.\n"
+		 "\n"
+		 "  --json   for programs",
+	.run = list,
+};

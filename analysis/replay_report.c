@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/replay_report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/cli.h"
+#include "analysis/output.h"
+#include "analysis/stats.h"
+#include "model/sim/profile.h"
+
+int summarize_calls(const struct run_result *r, uint32_t slot, struct call_summary *out)
+{
+	static const double ps[] = {0, 0.5, 0.99, 1};
+	double *dirty = calloc(r->n_collections + 1, sizeof(*dirty));
+	double *cycles = calloc(r->n_collections + 1, sizeof(*cycles));
+	double q[4] = {0};
+	size_t n = 0;
+	int err = dirty && cycles ? 0 : KVMSIM_ENOMEM;
+
+	*out = (struct call_summary){0};
+	for (size_t i = 0; !err && i < r->n_collections; i++) {
+		const struct run_collection *c = &r->collections[i];
+
+		if (slot != UINT32_MAX && c->slot != slot)
+			continue;
+		dirty[n] = (double)c->nr_dirty;
+		cycles[n++] = (double)c->cycles;
+		out->dirty_total += (double)c->nr_dirty;
+		out->total += (double)c->cycles;
+	}
+	out->calls = n;
+	if (!err && n) {
+		err = stats_quantiles(dirty, n, ps, 4, q);
+		out->dirty_min = q[0];
+		out->dirty_median = q[1];
+		out->dirty_max = q[3];
+		err = err ? err : stats_quantiles(cycles, n, ps, 4, q);
+		out->p50 = q[1];
+		out->p99 = q[2];
+		out->max = q[3];
+		out->mean = out->total / (double)n;
+	}
+	free(dirty);
+	free(cycles);
+	return err;
+}
+
+/* ---- tables ---- */
+
+static void cell_cycles(struct table *t, double cycles, uint64_t hz)
+{
+	char number[OUT_TEXT], time[OUT_TEXT];
+
+	table_cell(t, "%s", out_u64(number, (uint64_t)(cycles + 0.5)));
+	table_cell(t, "%s", out_time(time, cycles, hz));
+}
+
+static int print_calls(const struct run_opts *o, const struct run_result *r, FILE *to)
+{
+	static const char *const heads[] = {"slot",   "pages", "calls", "dirty min",
+					    "median", "max",   "mean",	"(time)",
+					    "p50",    "p99",   "max",	"(time)"};
+	struct table *t = table_create("lrrrrrrlrrrl");
+	uint64_t hz = profile_hz(o->profile);
+	int err = t ? 0 : KVMSIM_ENOMEM;
+	char number[OUT_TEXT];
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		table_cell(t, "%s", hz || heads[i][0] != '(' ? heads[i] : "");
+	for (uint32_t s = 0; !err && s < r->n_slots; s++) {
+		struct call_summary c;
+
+		if (!r->slots[s].logged)
+			continue;
+		err = summarize_calls(r, s, &c);
+		table_cell(t, "%s", r->slots[s].name);
+		table_cell(t, "%s", out_u64(number, r->slots[s].npages));
+		table_cell(t, "%zu", c.calls);
+		if (c.calls) {
+			table_cell(t, "%.0f", c.dirty_min);
+			table_cell(t, "%.0f", c.dirty_median);
+			table_cell(t, "%.0f", c.dirty_max);
+			cell_cycles(t, c.mean, hz);
+			table_cell(t, "%s", out_u64(number, (uint64_t)(c.p50 + 0.5)));
+			table_cell(t, "%s", out_u64(number, (uint64_t)(c.p99 + 0.5)));
+			cell_cycles(t, c.max, hz);
+		}
+		table_end_row(t);
+	}
+	fprintf(to, "GET_DIRTY_LOG every %s guest instructions (dirty pages; %s per call):\n",
+		out_u64(number, r->interval), profile_unit(o->profile));
+	err = err ? err : table_print(t, to);
+	table_free(t);
+	return err;
+}
+
+static void row_time(struct table *t, const char *name, double cycles, double whole, uint64_t hz)
+{
+	table_cell(t, "%s", name);
+	cell_cycles(t, cycles, hz);
+	if (whole > 0)
+		table_cell(t, "%.1f%%", 100 * cycles / whole);
+	table_end_row(t);
+}
+
+static int print_cycles(const struct run_opts *o, const struct run_result *r, FILE *to)
+{
+	struct table *t = table_create("lrlr");
+	uint64_t hz = profile_hz(o->profile);
+	double whole = (double)r->ledger_cycles;
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	for (uint16_t a = 0; a < N_ACTIVITIES; a++) {
+		if (r->activity_cycles[a])
+			row_time(t, model_activity_help(a), (double)r->activity_cycles[a], whole,
+				 hz);
+	}
+	for (uint16_t w = 0; w < N_WAITS; w++) {
+		char name[80];
+
+		snprintf(name, sizeof(name), "waiting: %s", model_wait_help(w));
+		if (r->wait_cycles[w])
+			row_time(t, name, (double)r->wait_cycles[w], whole, hz);
+	}
+	row_time(t, "sum over all tasks", whole, 0, hz);
+	fprintf(to, "\nWhere the %s went:\n", profile_unit(o->profile));
+	int err = table_print(t, to);
+
+	table_free(t);
+	return err;
+}
+
+static int print_figures(const struct run_opts *o, const struct run_result *r, FILE *to)
+{
+	struct table *t = table_create("lrlr");
+	const char *unit = profile_unit(o->profile);
+	uint64_t hz = profile_hz(o->profile);
+	char n[OUT_TEXT], name[80];
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	const struct {
+		const char *name;
+		uint64_t n;
+	} numbers[] = {
+		{"guest instructions", r->guest_insns},
+		{"page faults taken", r->stats[STAT_pf_taken]},
+		{"exits", r->stats[STAT_exits]},
+		{"remote TLB flushes", r->stats[STAT_remote_tlb_flush]},
+		{"active shadow pages", r->active_shadow_pages},
+		{"mmu_lock acquired", r->mmu_lock.acquired},
+		{"mmu_lock contended", r->mmu_lock.contended},
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		table_cell(t, "%s", numbers[i].name);
+		table_cell(t, "%s", out_u64(n, numbers[i].n));
+		table_end_row(t);
+	}
+	const struct {
+		const char *name;
+		cycles_t cycles;
+	} times[] = {
+		{"mmu_lock wait", r->mmu_lock.wait},
+		{"mmu_lock longest wait", r->mmu_lock.longest_wait},
+		{"mmu_lock longest hold", r->mmu_lock.longest_hold},
+		{"guest elapsed", r->elapsed},
+	};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		snprintf(name, sizeof(name), "%s, %s", times[i].name, unit);
+		row_time(t, name, (double)times[i].cycles, 0, hz);
+	}
+	fputc('\n', to);
+	int err = table_print(t, to);
+
+	table_free(t);
+	return err;
+}
+
+int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
+{
+	fprintf(to, "%s under %s, preset %s, priced as %s\n\n", o->trace ? o->trace : o->scenario,
+		o->dirty, r->preset, profile_machine(o->profile));
+	int err = print_calls(o, r, to);
+
+	err = err ? err : print_figures(o, r, to);
+	err = err ? err : print_cycles(o, r, to);
+	fprintf(to, "\nChecks: the ledger's sum is the elapsed time of all %zu tasks", r->n_tasks);
+	if (o->check)
+		fprintf(to,
+			"; sptes, rmaps, TLBs consistent; %" PRIu64 " lost stores, %" PRIu64
+			" pages reported without a store",
+			r->lost_stores, r->false_dirties);
+	fprintf(to, ".\n");
+	if (r->torn)
+		fprintf(to, "The trace is torn: this covers it up to its last whole block.\n");
+	return err;
+}
+
+/* ---- JSON ---- */
+
+static void set(json_t *to, const char *key, json_t *value)
+{
+	json_object_set_new(to, key, value);
+}
+
+static json_t *json_calls(const struct run_result *r, uint32_t slot)
+{
+	struct call_summary c;
+	json_t *o = json_object(), *d = json_object(), *t = json_object();
+
+	if (!o || !d || !t || summarize_calls(r, slot, &c)) {
+		json_decref(o);
+		json_decref(d);
+		json_decref(t);
+		return NULL;
+	}
+	set(o, "calls", json_u64(c.calls));
+	set(d, "total", json_real(c.dirty_total));
+	if (c.calls) {
+		set(d, "min", json_real(c.dirty_min));
+		set(d, "median", json_real(c.dirty_median));
+		set(d, "max", json_real(c.dirty_max));
+	}
+	set(o, "dirty_pages", d);
+	set(t, "total", json_real(c.total));
+	if (c.calls) {
+		set(t, "mean", json_real(c.mean));
+		set(t, "p50", json_real(c.p50));
+		set(t, "p99", json_real(c.p99));
+		set(t, "max", json_real(c.max));
+	}
+	set(o, "time", t);
+	return o;
+}
+
+static json_t *json_slots(const struct run_result *r)
+{
+	json_t *a = json_array();
+
+	for (uint32_t i = 0; i < r->n_slots; i++) {
+		json_t *s = json_object();
+
+		set(s, "name", json_string(r->slots[i].name));
+		set(s, "base_gfn", json_u64(r->slots[i].base_gfn));
+		set(s, "pages", json_u64(r->slots[i].npages));
+		set(s, "logged", json_boolean(r->slots[i].logged));
+		if (r->slots[i].logged)
+			set(s, "get_dirty_log", json_calls(r, i));
+		json_array_append_new(a, s);
+	}
+	return a;
+}
+
+static json_t *json_collections(const struct run_result *r)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < r->n_collections; i++) {
+		const struct run_collection *c = &r->collections[i];
+		json_t *o = json_object();
+
+		set(o, "epoch", json_u64(c->epoch));
+		set(o, "slot", json_string(r->slots[c->slot].name));
+		set(o, "nr_dirty", json_u64(c->nr_dirty));
+		set(o, "start", json_u64(c->start));
+		set(o, "time", json_u64(c->cycles));
+		json_array_append_new(a, o);
+	}
+	return a;
+}
+
+static json_t *json_ledger(const struct run_result *r)
+{
+	json_t *o = json_object(), *counts = json_object(), *activities = json_object();
+	json_t *waits = json_object(), *tasks = json_array();
+
+	set(o, "sum", json_u64(r->ledger_cycles));
+	for (int i = 0; i < N_ACTIVITIES; i++)
+		set(activities, model_vocabulary.activities[i], json_u64(r->activity_cycles[i]));
+	for (int i = 0; i < N_COUNTS; i++) {
+		json_t *c = json_object();
+
+		set(c, "n", json_u64(r->counts[i]));
+		set(c, "time", json_u64(r->count_cycles[i]));
+		set(counts, model_vocabulary.counts[i], c);
+	}
+	for (int i = 0; i < N_WAITS; i++)
+		set(waits, model_vocabulary.waits[i], json_u64(r->wait_cycles[i]));
+	for (size_t i = 0; i < r->n_tasks; i++) {
+		json_t *t = json_object();
+
+		set(t, "name", json_string(r->tasks[i].name));
+		set(t, "elapsed", json_u64(r->tasks[i].elapsed));
+		set(t, "sum", json_u64(r->tasks[i].ledger));
+		json_array_append_new(tasks, t);
+	}
+	set(o, "activities", activities);
+	set(o, "waits", waits);
+	set(o, "counts", counts);
+	set(o, "tasks", tasks);
+	return o;
+}
+
+static json_t *json_provenance(const struct run_opts *o, const struct run_result *r)
+{
+	json_t *p = json_object(), *profile = json_object(), *in = json_object();
+
+	set(p, "kvmsim", json_string(kvmsim_version));
+	set(in, o->trace ? "trace" : "scenario", json_string(o->trace ? o->trace : o->scenario));
+	set(in, "checksum", json_hex64(r->input_checksum));
+	set(p, "input", in);
+	set(profile, "name", json_string(profile_name(o->profile)));
+	set(profile, "machine", json_string(profile_machine(o->profile)));
+	set(profile, "unit", json_string(profile_unit(o->profile)));
+	set(profile, "hz", json_u64(profile_hz(o->profile)));
+	set(profile, "checksum", json_hex64(profile_checksum(o->profile)));
+	set(p, "profile", profile);
+	return p;
+}
+
+json_t *replay_json(const struct run_opts *o, const struct run_result *r)
+{
+	json_t *j = json_object(), *lock = json_object(), *stats = json_object();
+	json_t *checks = json_object();
+
+	set(j, "provenance", json_provenance(o, r));
+	set(j, "dirty", json_string(o->dirty));
+	set(j, "preset", json_string(r->preset));
+	set(j, "seed", json_u64(o->seed));
+	set(j, "replicate", json_u64(o->replicate));
+	set(j, "shadow_pages", json_u64(o->shadow_pages));
+	set(j, "epoch_len", json_u64(r->epoch_len));
+	set(j, "interval", json_u64(r->interval));
+	set(j, "phase", json_u64(o->phase));
+	set(j, "vcpus", json_u64(r->n_vcpus));
+	set(j, "epochs", json_u64(r->epochs));
+	set(j, "torn", json_boolean(r->torn));
+	set(j, "guest_instructions", json_u64(r->guest_insns));
+	set(j, "setup", json_u64(r->setup));
+	set(j, "elapsed", json_u64(r->elapsed));
+	set(j, "get_dirty_log", json_calls(r, UINT32_MAX));
+	set(j, "slots", json_slots(r));
+	set(j, "ledger", json_ledger(r));
+	set(lock, "acquired", json_u64(r->mmu_lock.acquired));
+	set(lock, "contended", json_u64(r->mmu_lock.contended));
+	set(lock, "wait", json_u64(r->mmu_lock.wait));
+	set(lock, "longest_wait", json_u64(r->mmu_lock.longest_wait));
+	set(lock, "longest_hold", json_u64(r->mmu_lock.longest_hold));
+	set(j, "mmu_lock", lock);
+	for (int i = 0; i < N_KVM_STATS; i++)
+		set(stats, kvm_stat_name((enum kvm_stat_id)i), json_u64(r->stats[i]));
+	set(j, "stats", stats);
+	set(j, "active_shadow_pages", json_u64(r->active_shadow_pages));
+	set(checks, "made", json_boolean(o->check));
+	set(checks, "lost_stores", json_u64(r->lost_stores));
+	set(checks, "false_dirties", json_u64(r->false_dirties));
+	set(j, "checks", checks);
+	set(j, "collections", json_collections(r));
+	return j;
+}
+
+/* ---- CSV ---- */
+
+void replay_csv(const struct run_opts *o, const struct run_result *r, FILE *to)
+{
+	struct csv_out c = {to, 0};
+	static const char *const heads[] = {"dirty", "epoch", "slot", "nr_dirty",
+					    "start", "time",  "unit"};
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		csv_text(&c, heads[i]);
+	csv_end_row(&c);
+	for (size_t i = 0; i < r->n_collections; i++) {
+		const struct run_collection *k = &r->collections[i];
+
+		csv_text(&c, o->dirty);
+		csv_field(&c, "%" PRIu64, k->epoch);
+		csv_text(&c, r->slots[k->slot].name);
+		csv_field(&c, "%" PRIu64, k->nr_dirty);
+		csv_field(&c, "%" PRIu64, k->start);
+		csv_field(&c, "%" PRIu64, k->cycles);
+		csv_text(&c, profile_unit(o->profile));
+		csv_end_row(&c);
+	}
+}

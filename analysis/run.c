@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* One run of the model: its objects, its life, its result. */
+#include "analysis/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/run_guest.h"
+#include "model/host/cache.h"
+#include "model/policy/policy.h"
+#include "model/sim/profile.h"
+
+void run_snapshot(const struct guest_run *run, struct run_result *r)
+{
+	const struct ledger *l = sim_ledger(run->sim);
+
+	memset(r->activity_cycles, 0, sizeof(r->activity_cycles));
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		struct ledger_entry sum = {0};
+
+		for (uint16_t a = 0; a < N_ACTIVITIES; a++) {
+			struct ledger_entry e = ledger_sum_count(l, LEDGER_ALL_TASKS, a, c);
+
+			sum.n += e.n;
+			sum.cycles += e.cycles;
+			r->activity_cycles[a] += e.cycles;
+		}
+		r->counts[c] = sum.n;
+		r->count_cycles[c] = sum.cycles;
+	}
+	for (uint16_t w = 0; w < N_WAITS; w++)
+		r->wait_cycles[w] =
+			ledger_sum_wait(l, LEDGER_ALL_TASKS, LEDGER_ALL_ACTIVITIES, w).cycles;
+	for (int s = 0; s < N_KVM_STATS; s++)
+		r->stats[s] = kvm_stat(run->kvm, (enum kvm_stat_id)s);
+	r->false_dirties = kvm_false_dirties(run->kvm);
+}
+
+/* What happened since @before. */
+static void subtract(struct run_result *r, const struct run_result *before)
+{
+	for (int i = 0; i < N_COUNTS; i++) {
+		r->counts[i] -= before->counts[i];
+		r->count_cycles[i] -= before->count_cycles[i];
+		r->ledger_cycles += r->count_cycles[i];
+	}
+	for (int i = 0; i < N_ACTIVITIES; i++)
+		r->activity_cycles[i] -= before->activity_cycles[i];
+	for (int i = 0; i < N_WAITS; i++) {
+		r->wait_cycles[i] -= before->wait_cycles[i];
+		r->ledger_cycles += r->wait_cycles[i];
+	}
+	for (int i = 0; i < N_KVM_STATS; i++) {
+		if (!kvm_stat_is_gauge((enum kvm_stat_id)i))
+			r->stats[i] -= before->stats[i];
+	}
+	r->false_dirties -= before->false_dirties;
+}
+
+static void keep_task(struct run_result *r, const struct ledger *l, const struct task *t)
+{
+	struct run_task *out = &r->tasks[r->n_tasks++];
+
+	snprintf(out->name, sizeof(out->name), "%s", task_name(t));
+	out->elapsed = task_now(t) - task_start(t);
+	out->ledger = ledger_task_total(l, task_id(t));
+}
+
+/* After the end of all tasks. */
+static int fill_result(struct guest_run *run, struct run_result *r)
+{
+	const struct run_input *in = run->in;
+
+	r->tasks = calloc(in->n_vcpus + 1, sizeof(*r->tasks));
+	if (!r->tasks)
+		return KVMSIM_ENOMEM;
+	run_snapshot(run, r);
+	subtract(r, run->before);
+	keep_task(r, sim_ledger(run->sim), run->vmm);
+	for (uint32_t i = 0; i < in->n_vcpus; i++) {
+		const struct run_vcpu *v = &run->vcpus[i];
+
+		keep_task(r, sim_ledger(run->sim), v->task);
+		r->guest_insns += v->stats.insns;
+		r->epochs = v->ended > r->epochs ? v->ended : r->epochs;
+		if (v->end - run->start > r->elapsed)
+			r->elapsed = v->end - run->start;
+	}
+	r->setup = run->start;
+	r->epoch_len = in->epoch_len;
+	r->interval = run->every * in->epoch_len;
+	snprintf(r->preset, sizeof(r->preset), "%s", in->preset ? in->preset : "6.1-shadow");
+	r->n_vcpus = in->n_vcpus;
+	r->n_slots = in->n_slots;
+	memcpy(r->slots, in->slots, sizeof(r->slots));
+	r->input_checksum = in->checksum;
+	r->active_shadow_pages = kvm_active_shadow_pages(run->kvm);
+	r->lost_stores = kvm_lost_stores(run->kvm);
+	struct lock_stats lock = kvm_mmu_lock_stats(run->kvm);
+
+	r->mmu_lock = (struct run_lock){lock.acquired, lock.contended, lock.wait, lock.longest_wait,
+					lock.longest_hold};
+	r->collections = run->collections;
+	r->n_collections = run->n_collections;
+	run->collections = NULL;
+	r->torn = run_input_torn(in);
+	return 0;
+}
+
+/* The collection interval in epochs. */
+static int check_interval(const struct run_opts *o, const struct run_input *in, uint64_t *every)
+{
+	uint64_t epoch = in->epoch_len;
+
+	if (!epoch)
+		return kvmsim_err(o->errors, KVMSIM_EINVAL,
+				  "%s: the trace has no epochs: there is no interval to collect at",
+				  in->name);
+	if (o->interval % epoch)
+		return kvmsim_err(o->errors, KVMSIM_EINVAL,
+				  "interval %" PRIu64
+				  " is not a multiple of the trace's epoch %" PRIu64,
+				  o->interval, epoch);
+	*every = o->interval ? o->interval / epoch : 1;
+	if (o->phase >= *every)
+		return kvmsim_err(o->errors, KVMSIM_EINVAL,
+				  "phase %" PRIu64 " is not below the interval of %" PRIu64
+				  " epochs",
+				  o->phase, *every);
+	return 0;
+}
+
+static int create(struct guest_run *run, struct cache **cache)
+{
+	const struct run_opts *o = run->opts;
+	const struct sim_opts so = {.vocabulary = &model_vocabulary,
+				    .profile = o->profile,
+				    .seed = o->seed,
+				    .replicate = o->replicate,
+				    .reference = o->reference,
+				    .errors = o->errors};
+	const struct task_opts vmm = {.name = "vmm", .fn = run_vmm, .arg = run};
+	uint64_t words = 0;
+	int err = sim_create(&so, &run->sim);
+
+	err = err ? err : cache_create(o->profile, o->errors, cache);
+	if (err)
+		return err;
+	const struct kvm_vm_opts vo = {.sim = run->sim,
+				       .paging = PAGING_SHADOW,
+				       .mode = GUEST_FLAT32,
+				       .preset = run->in->preset,
+				       .dirty = o->dirty,
+				       .cache = *cache,
+				       .background_sps = o->shadow_pages,
+				       .check = o->check};
+
+	err = kvm_create_vm(&vo, &run->kvm);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < run->in->n_slots; i++) {
+		uint64_t n = (run->in->slots[i].npages + 63) / 64;
+
+		words = n > words ? n : words;
+	}
+	run->bitmap = calloc(words, sizeof(*run->bitmap));
+	run->vcpus = calloc(run->in->n_vcpus, sizeof(*run->vcpus));
+	run->before = calloc(1, sizeof(*run->before));
+	if (!run->bitmap || !run->vcpus || !run->before)
+		return KVMSIM_ENOMEM;
+	return task_create(run->sim, &vmm, &run->vmm);
+}
+
+int run_model(const struct run_opts *opts, struct run_result *out)
+{
+	struct run_input in;
+	struct guest_run run = {.opts = opts, .in = &in};
+	struct cache *cache = NULL;
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	err = run_input_open(opts, &in);
+	if (err)
+		return err;
+	err = check_interval(opts, &in, &run.every);
+	err = err ? err : create(&run, &cache);
+	err = err ? err : sim_run(run.sim, CYCLES_MAX);
+	err = err ? err : sim_check_ledger(run.sim);
+	if (!err && opts->check)
+		err = kvm_check(run.kvm);
+	err = err ? err : fill_result(&run, out);
+	if (err) {
+		run_result_free(out);
+		if (err == KVMSIM_ENOMEM)
+			kvmsim_err(opts->errors, err, "out of memory");
+	}
+	sim_destroy(run.sim);
+	kvm_destroy_vm(run.kvm);
+	cache_destroy(cache);
+	free(run.collections);
+	free(run.bitmap);
+	free(run.vcpus);
+	free(run.before);
+	run_input_close(&in);
+	return err;
+}
+
+void run_result_free(struct run_result *r)
+{
+	free(r->collections);
+	free(r->tasks);
+	memset(r, 0, sizeof(*r));
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/run_guest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- vCPUs ---- */
+
+static long interruptible(void *ctx, const struct guest_op **ops)
+{
+	struct run_vcpu *v = ctx;
+	struct op_source *from = &v->run->in->sources[v->id];
+
+	return run_interrupted ? KVMSIM_EINTR : from->next(from->ctx, ops);
+}
+
+/* Whether every vCPU has come to the next collection, or to its end. */
+static bool all_there(const struct guest_run *run)
+{
+	for (uint32_t i = 0; i < run->in->n_vcpus; i++) {
+		if (!run->vcpus[i].finished && run->vcpus[i].ended < run->target)
+			return false;
+	}
+	return true;
+}
+
+static int arrive(struct run_vcpu *v)
+{
+	struct guest_run *run = v->run;
+	int err = sync(v->task);
+
+	if (!err && all_there(run))
+		task_wake(run->vmm, task_now(v->task));
+	return err;
+}
+
+/* More epochs of this vCPU have ended: it stops here if that makes a collection due. A stream may
+ * skip epochs, so that several are. */
+static int boundary_reached(struct run_vcpu *v)
+{
+	int err = 0;
+
+	if (v->ended < v->run->target)
+		return 0;
+	err = vcpu_interrupt(v->vcpu);
+	while (!err && v->ended >= v->run->target) {
+		v->waiting = true;
+		err = arrive(v);
+		err = err ? err : task_block(v->task, WAIT_idle);
+		v->waiting = false;
+	}
+	return err;
+}
+
+static int boundary(void *ctx, struct kvm_vcpu *vcpu, const struct guest_op *op)
+{
+	struct run_vcpu *v = ctx;
+
+	(void)vcpu;
+	if (op->kind == OP_EPOCH) {
+		v->ended = op->arg;
+		v->open = true;
+	} else if (op->arg == 0 && v->open) {
+		v->ended++;
+		v->open = false;
+	}
+	return boundary_reached(v);
+}
+
+static int run_vcpu(struct task *t, void *arg)
+{
+	struct run_vcpu *v = arg;
+	const struct interp_opts opts = {.boundary = boundary, .ctx = v};
+
+	vcpu_bind(v->vcpu, t);
+	int err = interp_run(v->vcpu, &v->source, &opts, &v->stats);
+
+	v->finished = true;
+	v->end = task_now(t);
+	if (!err)
+		err = arrive(v);
+	return err;
+}
+
+/* ---- the VMM ---- */
+
+static int wait_for_all(struct guest_run *run, struct task *t)
+{
+	int err = sync(t);
+
+	while (!err && !all_there(run))
+		err = task_block(t, WAIT_idle);
+	return err;
+}
+
+static int keep(struct guest_run *run, const struct run_collection *c)
+{
+	if (run->n_collections == run->room) {
+		size_t room = run->room ? 2 * run->room : 64;
+		struct run_collection *grown = realloc(run->collections, room * sizeof(*grown));
+
+		if (!grown)
+			return KVMSIM_ENOMEM;
+		run->collections = grown;
+		run->room = room;
+	}
+	run->collections[run->n_collections++] = *c;
+	return 0;
+}
+
+/* Every logged slot, one after the other. */
+static int collect(struct guest_run *run, struct task *t, bool recorded)
+{
+	for (uint32_t i = 0; i < run->in->n_slots; i++) {
+		struct run_collection c = {.epoch = run->target, .slot = i};
+
+		if (!run->in->slots[i].logged)
+			continue;
+		c.start = task_now(t) - run->start;
+		long n = kvm_get_dirty_log(t, run->kvm, i, run->bitmap);
+
+		if (n < 0)
+			return (int)n;
+		c.nr_dirty = (uint64_t)n;
+		c.cycles = task_now(t) - run->start - c.start;
+		int err = recorded ? keep(run, &c) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int set_up(struct guest_run *run, struct task *t)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < run->in->n_slots; i++) {
+		const struct run_slot *s = &run->in->slots[i];
+		struct kvm_memory_region r = {.slot = i,
+					      .base_gfn = s->base_gfn,
+					      .npages = s->npages,
+					      .host_populated = true};
+
+		err = kvm_set_user_memory_region(t, run->kvm, &r);
+		if (err || !s->logged)
+			continue;
+		r.flags = KVM_MEM_LOG_DIRTY_PAGES;
+		err = kvm_set_user_memory_region(t, run->kvm, &r);
+	}
+	err = err ? err : collect(run, t, false);
+	for (uint32_t i = 0; !err && i < run->in->n_vcpus; i++) {
+		struct run_vcpu *v = &run->vcpus[i];
+		char name[16];
+
+		snprintf(name, sizeof(name), "vcpu%u", i);
+		v->run = run;
+		v->id = i;
+		v->source = (struct op_source){.next = interruptible, .ctx = v};
+		err = kvm_create_vcpu(run->kvm, &v->vcpu);
+		if (!err) {
+			const struct task_opts o = {
+				.name = name, .fn = run_vcpu, .arg = v, .start = task_now(t)};
+
+			err = task_create(run->sim, &o, &v->task);
+		}
+	}
+	run->start = task_now(t);
+	run_snapshot(run, run->before);
+	return err;
+}
+
+int run_vmm(struct task *t, void *arg)
+{
+	struct guest_run *run = arg;
+	uint64_t phase = run->opts->phase;
+	int err = set_up(run, t);
+
+	for (run->target = phase ? phase : run->every; !err; run->target += run->every) {
+		uint64_t reached = 0;
+
+		err = wait_for_all(run, t);
+		for (uint32_t i = 0; i < run->in->n_vcpus; i++)
+			reached = run->vcpus[i].ended > reached ? run->vcpus[i].ended : reached;
+		if (err || reached < run->target)
+			break; /* all are at their ends */
+		if (run_interrupted)
+			return KVMSIM_EINTR;
+		err = collect(run, t, run->target != phase);
+		for (uint32_t i = 0; !err && i < run->in->n_vcpus; i++) {
+			if (run->vcpus[i].waiting)
+				task_wake(run->vcpus[i].task, task_now(t));
+		}
+	}
+	return err;
+}

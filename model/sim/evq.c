@@ -5,13 +5,10 @@
 
 #include "model/sim/error.h"
 
-#define EVQ_MIN_SIZE 2u /* the root must not be a leaf */
-
 int evq_reserve(struct evq *q, uint32_t slots)
 {
-	struct evq_key *leaf;
-	uint32_t *winner;
-	uint32_t size = q->size ? q->size : EVQ_MIN_SIZE;
+	uint32_t size = q->size ? q->size : 1;
+	struct evq_key *node;
 
 	if (slots > UINT32_MAX / 4)
 		return KVMSIM_ENOMEM;
@@ -19,31 +16,25 @@ int evq_reserve(struct evq *q, uint32_t slots)
 		size *= 2;
 	if (size == q->size)
 		return 0;
-	leaf = malloc(size * sizeof(*leaf));
-	winner = malloc(2 * size * sizeof(*winner));
-	if (!leaf || !winner) {
-		free(leaf);
-		free(winner);
+	node = malloc(2 * (size_t)size * sizeof(*node));
+	if (!node)
 		return KVMSIM_ENOMEM;
-	}
+	node[0] = (struct evq_key){EVQ_NEVER, UINT64_MAX}; /* no node */
 	for (uint32_t i = 0; i < size; i++)
-		leaf[i] = i < q->size ? q->leaf[i] : (struct evq_key){EVQ_NEVER, UINT64_MAX};
-	winner[0] = 0; /* no node */
-	for (uint32_t i = 0; i < size; i++)
-		winner[size + i] = i;
+		node[size + i] = i < q->size ? q->node[q->size + i] : node[0];
 	for (uint32_t i = size - 1; i; i--) {
-		uint32_t a = winner[2 * i], b = winner[2 * i + 1];
+		struct evq_key a = node[2 * i], b = node[2 * i + 1];
 
-		winner[i] = evq_before(leaf[b], leaf[a]) ? b : a;
+		node[i] = evq_before(b, a) ? b : a;
 	}
-	evq_free(q);
-	*q = (struct evq){leaf, winner, size};
+	free(q->node);
+	q->node = node;
+	q->size = size;
 	return 0;
 }
 
 void evq_free(struct evq *q)
 {
-	free(q->leaf);
-	free(q->winner);
+	free(q->node);
 	*q = (struct evq){0};
 }

@@ -112,7 +112,7 @@ int sim_run(struct sim *s, cycles_t until)
 		return KVMSIM_EINVAL;
 	s->until = until;
 	while (!s->stop && !s->error && s->waited_for) {
-		struct evq_key first = evq_key(&s->queue, evq_first(&s->queue));
+		struct evq_key first = evq_first(&s->queue);
 
 		if (first.time == EVQ_NEVER) {
 			s->error = deadlock(s);
@@ -120,7 +120,7 @@ int sim_run(struct sim *s, cycles_t until)
 		}
 		if (first.time > until)
 			break;
-		s->running = s->task[evq_first(&s->queue)];
+		s->running = s->task[evq_slot(first)];
 		s->switches++;
 		coro_switch(&s->main, &s->running->coro);
 		s->running = NULL;
@@ -147,18 +147,17 @@ void sim_fail(struct sim *s, enum kvmsim_error err)
 
 void sim_yield(struct sim *s, struct task *t)
 {
-	uint32_t slot = evq_first(&s->queue);
-	cycles_t time = evq_key(&s->queue, slot).time;
+	struct evq_key first = evq_first(&s->queue);
 	struct coro *next;
 
 	s->events++;
 	t->hot.bound = 0;
-	if (s->stop || time > s->until || time == EVQ_NEVER) {
+	if (s->stop || first.time > s->until || first.time == EVQ_NEVER) {
 		next = &s->main;
-	} else if (slot == t->id) {
+	} else if (evq_slot(first) == t->id) {
 		return;
 	} else {
-		s->running = s->task[slot];
+		s->running = s->task[evq_slot(first)];
 		next = &s->running->coro;
 	}
 	s->switches++;
@@ -179,14 +178,14 @@ void sim_task_body(void *task)
 	if (r < 0 && r != KVMSIM_ECANCELED)
 		sim_fail(s, (enum kvmsim_error)r);
 
-	uint32_t slot = evq_first(&s->queue);
-	cycles_t time = evq_key(&s->queue, slot).time;
+	struct evq_key first = evq_first(&s->queue);
 
 	s->events++;
 	s->switches++;
-	if (s->canceled || s->stop || time > s->until || time == EVQ_NEVER || !s->waited_for)
+	if (s->canceled || s->stop || first.time > s->until || first.time == EVQ_NEVER ||
+	    !s->waited_for)
 		coro_exit(&s->pool, &t->coro, &s->main);
-	s->running = s->task[slot];
+	s->running = s->task[evq_slot(first)];
 	coro_exit(&s->pool, &t->coro, &s->running->coro);
 }
 
@@ -229,7 +228,7 @@ cycles_t sim_now(const struct sim *s)
 	cycles_t other;
 
 	if (!r)
-		return evq_key(&s->queue, evq_first(&s->queue)).time;
+		return evq_first(&s->queue).time;
 	other = evq_first_other(&s->queue, r->id).time;
 	return other < r->hot.now ? other : r->hot.now;
 }

@@ -17,35 +17,54 @@
 	/* entry, exit, userspace */                                                               \
 	X(vm_entry, "VM entry")                                                                    \
 	X(vm_exit, "VM exit up to its handler")                                                    \
-	X(user_exit, "return to userspace and KVM_RUN again")                                      \
-	X(ioctl, "entry to and return from an ioctl")                                              \
+	X(pio_exit, "port access handed to userspace")                                             \
+	X(kvm_run, "KVM_RUN entered and left")                                                     \
+	X(ioctl, "entry to and return from another ioctl")                                         \
 	X(emulate, "instruction emulated")                                                         \
+	X(vcpu_request, "request of a vCPU served at entry")                                       \
 	/* faults */                                                                               \
 	X(page_fault, "page fault taken by the MMU, fixed part")                                   \
-	X(fast_page_fault, "fault fixed without mmu_lock")                                         \
+	X(fast_page_fault, "attempt to fix a fault without mmu_lock")                              \
 	X(guest_walk_level, "guest page-table entry read by the software walker")                  \
-	X(gfn_to_pfn, "memslot search and pfn look-up of a fault")                                 \
+	X(gpte_update, "A or D bit set in a guest page-table entry")                               \
+	X(gpte_check, "guest entry read again under mmu_lock")                                     \
+	X(shadow_level, "level of the shadow tables stepped through")                              \
+	X(memslot_lookup, "memslot searched for a frame")                                          \
+	X(gfn_to_pfn, "host frame looked up for a fault")                                          \
+	X(host_fault, "host page populated")                                                       \
 	X(get_page, "kvm_mmu_get_page call")                                                       \
+	X(sp_hash, "shadow page met in a hash chain")                                              \
 	X(sp_alloc, "shadow page allocated and cleared")                                           \
-	X(set_spte, "spte installed, rmap included")                                               \
+	X(link_page, "shadow page linked below another")                                           \
+	X(set_spte, "spte of the faulting address made and installed")                             \
+	X(prefetch_pfn, "host frame looked up for a prefetch")                                     \
 	X(prefetch_spte, "spte prefetched beside the faulting one")                                \
 	X(mark_dirty, "dirty bit set in a memslot's bitmap")                                       \
-	X(zap_sp, "shadow page zapped")                                                            \
-	X(zap_spte, "spte cleared with its rmap")                                                  \
-	X(tlb_flush, "local TLB flush on entry")                                                   \
+	X(zap_sp, "shadow page zapped, 512 sptes looked at")                                       \
+	X(zap_spte, "spte cleared and unlinked")                                                   \
+	X(root_switch, "root looked for among the previous ones")                                  \
+	X(tlb_flush, "TLB flush at entry")                                                         \
 	X(remote_tlb_flush, "remote TLB flush request")                                            \
+	/* memslots */                                                                             \
+	X(memslot_update, "set of memslots replaced")                                              \
+	X(bitmap_alloc, "page of a dirty bitmap allocated")                                        \
 	/* dirty log */                                                                            \
 	X(get_dirty_log, "GET_DIRTY_LOG call, fixed part")                                         \
-	X(bitmap_word, "dirty bitmap word scanned and copied")                                     \
+	X(bitmap_word, "dirty bitmap word scanned")                                                \
+	X(bitmap_clear, "word of the result zeroed")                                               \
+	X(bitmap_copy, "word copied to userspace")                                                 \
 	X(dirty_word, "non-zero bitmap word taken")                                                \
 	X(dirty_page, "dirty bit handled")                                                         \
-	X(rmap_head, "rmap head looked up")                                                        \
+	X(rmap_head, "rmap head of one frame looked up")                                           \
+	X(slot_rmap_head, "rmap head visited in a pass over a slot")                               \
 	X(rmap_spte, "spte visited through an rmap")                                               \
+	X(rmap_desc, "pte_list descriptor visited")                                                \
 	X(write_protect, "writable spte made read-only")                                           \
 	X(walk_sp, "active shadow page visited by a walk")                                         \
 	X(walk_spte, "spte tested by a walk")                                                      \
+	X(walk_gfn, "frame of a writable spte compared with the slot by a walk")                   \
 	/* host */                                                                                 \
-	X(lock, "lock acquired and released, beside any waiting")                                  \
+	X(lock, "uncontended lock acquired and released")                                          \
 	X(ipi, "IPI sent")                                                                         \
 	X(l2_miss, "private cache line fetched from the last level")                               \
 	X(llc_miss, "cache line fetched from memory")                                              \

@@ -26,6 +26,10 @@ struct policy_params {
 
 enum policy_family { FAMILY_DIRTY, FAMILY_SPTE, N_FAMILIES };
 
+/* What a prediction for a policy on an MMU rests on. */
+enum policy_evidence { EVIDENCE_NONE, EVIDENCE_PUBLISHED, EVIDENCE_ORACLE };
+enum mmu_kind { MMU_SHADOW_LONG64, MMU_SHADOW_FLAT32, MMU_TDP_RMAP, N_MMU_KINDS };
+
 /* What every policy says of itself. */
 struct policy_desc {
 	const char *name;
@@ -33,11 +37,9 @@ struct policy_desc {
 	const char *summary;		   /* one line for `kvmsim list` */
 	const struct policy_param *params; /* ended by a NULL name; NULL: none */
 	bool broken;			   /* deliberately wrong: a checker must catch it */
+	enum policy_evidence evidence[N_MMU_KINDS];
 };
 
-/* What a prediction for this policy on this MMU rests on. */
-enum policy_evidence { EVIDENCE_NONE, EVIDENCE_PUBLISHED, EVIDENCE_ORACLE };
-enum mmu_kind { MMU_SHADOW_LONG64, MMU_SHADOW_FLAT32, MMU_TDP_RMAP, N_MMU_KINDS };
 const char *mmu_kind_name(enum mmu_kind k); /* npt0-long64, npt0-flat32, npt1-tdp0 */
 enum policy_evidence policy_evidence(const struct policy_desc *d, enum mmu_kind k);
 
@@ -46,20 +48,27 @@ struct kvm_memory_slot;
 
 struct dirty_policy {
 	struct policy_desc desc;
+	bool walks; /* visits shadow pages: not on a back end that has none to visit */
 	/* LOG_DIRTY_PAGES was set on @slot: arm it. NULL: write-protect the slot by rmap, flush. */
 	int (*enable)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 	/* The flag was taken away. NULL: what is armed stays armed. */
 	int (*disable)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
-	/* GET_DIRTY_LOG between taking and dropping the locks the base takes: copies the bitmap
-	 * out, clears and re-arms. Returns the number of dirty pages or a negative error. */
+	/* GET_DIRTY_LOG under slots_lock: copies the bitmap out, clears and re-arms, flushes.
+	 * Takes mmu_lock itself. Returns the number of dirty pages or a negative error. */
 	long (*harvest)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			uint64_t *bitmap);
 	/* A page of a logged slot was made writable or written. NULL: set its bit. */
 	void (*mark)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t gfn);
 };
 
+/* What the MMU remembers of accesses to devices; in this version nothing, in every preset. */
+struct spte_policy {
+	struct policy_desc desc;
+};
+
 /* Finds a policy by name. NULL when there is none. */
 const struct dirty_policy *dirty_policy_find(const char *name, size_t len);
+const struct spte_policy *spte_policy_find(const char *name, size_t len);
 /* All policies in the table, in its order. */
 size_t policy_count(void);
 const struct policy_desc *policy_at(size_t i);

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <getopt.h>
+#include <stdio.h>
+
+#include "analysis/cli.h"
+#include "analysis/matrix.h"
+#include "analysis/matrix_cost.h"
+#include "analysis/output.h"
+#include "analysis/run.h"
+#include "model/sim/profile.h"
+
+struct options {
+	const char *matrix;
+	const char *cases, *mmus;
+	const char *profile;
+	bool json, cost, prices;
+};
+
+static int validate_events(struct matrix_file *f, const struct options *o,
+			   const struct profile *profile)
+{
+	const struct matrix_select sel = {
+		.cases = o->cases, .mmus = o->mmus, .profile = profile, .errors = &cli_errors};
+	struct matrix_result r;
+	int err = matrix_validate(f, &sel, &r);
+	int code = err ? cli_exit_code(err) : r.pass ? EXIT_DONE : EXIT_GATE;
+
+	if (!err)
+		err = o->json ? json_print(matrix_json(&r), stdout) : matrix_print(&r, stdout);
+	matrix_result_free(&r);
+	return err == KVMSIM_ENOENT ? EXIT_INPUT : err ? cli_exit_code(err) : code;
+}
+
+static int validate_costs(struct matrix_file *f, const struct options *o,
+			  const struct profile *profile)
+{
+	const struct matrix_select sel = {
+		.mmus = o->mmus, .profile = profile, .errors = &cli_errors};
+	struct cost_result r;
+	int err = matrix_cost(f, &sel, !o->profile, &r);
+	int code = err ? cli_input_exit_code(err) : r.pass ? EXIT_DONE : EXIT_GATE;
+
+	if (!err && o->prices)
+		cost_print_prices(&r, stdout);
+	else if (!err)
+		err = o->json ? json_print(cost_json(&r), stdout) : cost_print(&r, stdout);
+	cost_result_free(&r);
+	return err == KVMSIM_ENOENT ? EXIT_INPUT : err ? cli_exit_code(err) : code;
+}
+
+static int validate_matrix(const struct options *o)
+{
+	struct profile *profile = NULL;
+	struct matrix_file *f = NULL;
+	int err = cli_profile(o->profile ? o->profile : "tcg-icount", &profile);
+	int code;
+
+	if (err)
+		return cli_exit_code(err);
+	err = matrix_file_load(o->matrix, &cli_errors, &f);
+	code = err	 ? cli_input_exit_code(err)
+	       : o->cost ? validate_costs(f, o, profile)
+			 : validate_events(f, o, profile);
+	matrix_file_free(f);
+	profile_free(profile);
+	return code;
+}
+
+static int validate(const struct verb *verb, int argc, char **argv)
+{
+	static const struct option options[] = {{"matrix", required_argument, NULL, 'm'},
+						{"case", required_argument, NULL, 'c'},
+						{"mmu", required_argument, NULL, 'u'},
+						{"profile", required_argument, NULL, 'p'},
+						{"cost", no_argument, NULL, 'C'},
+						{"prices", no_argument, NULL, 'P'},
+						{"json", no_argument, NULL, 'j'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	struct options o = {0};
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (c) {
+		case 'm':
+			o.matrix = optarg;
+			break;
+		case 'c':
+			o.cases = optarg;
+			break;
+		case 'u':
+			o.mmus = optarg;
+			break;
+		case 'p':
+			o.profile = optarg;
+			break;
+		case 'P':
+			o.prices = true;
+			o.cost = true;
+			break;
+		case 'C':
+			o.cost = true;
+			break;
+		case 'j':
+			o.json = true;
+			break;
+		case 'h':
+			return cli_help(verb);
+		default:
+			return cli_usage(verb, "bad option %s", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return cli_usage(verb, "unexpected argument '%s'", argv[optind]);
+	if (!o.matrix)
+		return cli_usage(verb, "nothing to validate against: give --matrix FILE.csv");
+	if (o.cost && o.cases)
+		return cli_usage(verb, "--cost is about case B: --case does not go with it");
+	if (o.prices && o.profile)
+		return cli_usage(verb, "--prices are fitted: --profile does not go with it");
+	cli_catch_signals();
+	return validate_matrix(&o);
+}
+
+const struct verb verb_validate = {
+	.name = "validate",
+	.summary = "hold the model against measurements of real kernels",
+	.usage = "validate --matrix FILE.csv [OPTION]...\n"
+		 "Runs the cases that a reference matrix of KVM's MMU names and compares every\n"
+		 "tracepoint count, statistic and ioctl result.\n\n"
+		 "  --matrix FILE.csv  the reference: one row per measured quantity\n"
+		 "  --case A,B         only these cases\n"
+		 "  --mmu NAME,...     only these MMUs\n"
+		 "  --cost             compare what GET_DIRTY_LOG costs (case B, insns_min):\n"
+		 "                     prices are fitted on up to 200 dirty pages, the other rows\n"
+		 "                     and the crossover of walk and mask predicted within 5 %\n"
+		 "  --profile P        with --cost: this profile's prices, nothing fitted\n"
+		 "  --prices           print the fitted prices as sections of a profile\n"
+		 "  --json             print JSON\n\n"
+		 "Exit status 1: a row differs, or is not modelled although its case and MMU are,\n"
+		 "or a cost is off by more than 5 %.",
+	.run = validate,
+};

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "analysis/matrix.h"
+#include "analysis/run.h"
+#include "model/mmu/trace.h"
+
+#define FIRST_DIFFERENCES 10 /* kept per case and MMU */
+
+/* One phase of the configuration that is being run, and its rows. */
+struct phase {
+	struct matrix_key key;
+	size_t *rows;
+	size_t n_rows;
+	UT_hash_handle hh;
+};
+
+struct comparison {
+	struct matrix_file *f;
+	struct matrix_result *r;
+	size_t config;
+	struct phase *phases;
+};
+
+bool matrix_selected(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!list)
+		return true;
+	for (const char *p = list; *p;) {
+		size_t n = strcspn(p, ",");
+
+		if (n == len && !strncmp(p, name, len))
+			return true;
+		p += n + (p[n] == ',');
+	}
+	return false;
+}
+
+/* Interrupts of the host's timer and their consequences: an exit and an entry more, the guest's
+ * state put and loaded again. */
+static bool timer_noise(const char *quantity)
+{
+	static const char *const names[] = {"ev:kvm_exit[intr]",
+					    "ev:kvm_exit",
+					    "ev:kvm_entry",
+					    "ev:kvm_fpu",
+					    "stat:exits",
+					    "stat:irq_exits",
+					    "stat:host_state_reload",
+					    "stat:fpu_reload",
+					    "stat:preemption_other",
+					    "stat:preemption_reported",
+					    NULL};
+
+	for (const char *const *n = names; *n; n++) {
+		if (!strcmp(*n, quantity))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the model counts this at all; zero is then a prediction. */
+static bool known(const struct matrix_row *row)
+{
+	const char *name = strchr(row->quantity, ':');
+	size_t len;
+
+	if (!name)
+		return false;
+	len = strcspn(++name, "[");
+	if (row->kind == QUANTITY_EVENT) {
+		for (int id = 0; id < N_KVM_TRACE; id++) {
+			const char *e = kvm_trace_name((enum kvm_trace_id)id);
+
+			if (strlen(e) == len && !strncmp(e, name, len))
+				return true;
+		}
+		return false;
+	}
+	if (row->kind == QUANTITY_STAT) {
+		for (int id = 0; id < N_KVM_STATS; id++) {
+			if (!strcmp(kvm_stat_name((enum kvm_stat_id)id), name))
+				return true;
+		}
+	}
+	return false; /* a result that the phase does not have */
+}
+
+/* ---- tallies ---- */
+
+static struct matrix_tally *tally(struct comparison *c, const char *quantity)
+{
+	const struct matrix_config *conf = &c->f->configs[c->config];
+	struct matrix_result *r = c->r;
+	char base[64];
+	const char *name;
+
+	snprintf(base, sizeof(base), "%.*s", (int)strcspn(quantity, "["), quantity);
+	name = matrix_file_text(c->f, base);
+	if (!name)
+		return NULL;
+	for (size_t i = r->n_tallies; i-- > 0;) {
+		struct matrix_tally *t = &r->tallies[i];
+
+		if (t->quantity == name && t->test_case == conf->test_case && t->mmu == conf->mmu)
+			return t;
+	}
+	struct matrix_tally *grown = realloc(r->tallies, (r->n_tallies + 1) * sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	r->tallies = grown;
+	r->tallies[r->n_tallies] = (struct matrix_tally){
+		.test_case = conf->test_case, .mmu = conf->mmu, .quantity = name};
+	return &r->tallies[r->n_tallies++];
+}
+
+static int differs(struct comparison *c, const struct matrix_difference *d)
+{
+	const struct matrix_config *conf = &c->f->configs[c->config];
+	struct matrix_result *r = c->r;
+	struct matrix_tally *t = tally(c, d->quantity);
+	size_t same = 0;
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	t->different++;
+	r->total.different++;
+	for (size_t i = 0; i < r->n_differences; i++) {
+		const struct matrix_config *o = &c->f->configs[r->differences[i].config];
+
+		same += o->test_case == conf->test_case && o->mmu == conf->mmu;
+	}
+	if (same >= FIRST_DIFFERENCES)
+		return 0;
+	struct matrix_difference *grown =
+		realloc(r->differences, (r->n_differences + 1) * sizeof(*grown));
+
+	if (!grown)
+		return KVMSIM_ENOMEM;
+	r->differences = grown;
+	r->differences[r->n_differences++] = *d;
+	return 0;
+}
+
+static int not_modelled(struct comparison *c, const struct matrix_row *row, const char *reason)
+{
+	const struct matrix_config *conf = &c->f->configs[c->config];
+	struct matrix_result *r = c->r;
+	struct matrix_tally *t = tally(c, row->quantity);
+	const char *text = matrix_file_text(c->f, reason);
+
+	if (!t || !text)
+		return KVMSIM_ENOMEM;
+	t->not_modelled++;
+	r->total.not_modelled++;
+	if (matrix_config_modelled(conf))
+		r->missing++;
+	for (size_t i = 0; i < r->n_reasons; i++) {
+		if (r->reasons[i].text == text) {
+			r->reasons[i].rows++;
+			return 0;
+		}
+	}
+	struct matrix_reason *grown = realloc(r->reasons, (r->n_reasons + 1) * sizeof(*grown));
+
+	if (!grown)
+		return KVMSIM_ENOMEM;
+	r->reasons = grown;
+	r->reasons[r->n_reasons++] = (struct matrix_reason){text, 1};
+	return 0;
+}
+
+/* ---- one phase ---- */
+
+static const struct matrix_quantity *predicted(const struct matrix_phase *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_quantities; i++) {
+		if (!strcmp(p->quantities[i].name, name))
+			return &p->quantities[i];
+	}
+	return NULL;
+}
+
+static int compare_row(struct comparison *c, const struct matrix_phase *p, struct matrix_row *row)
+{
+	const struct matrix_quantity *q = predicted(p, row->quantity);
+	struct matrix_difference d = {.config = c->config,
+				      .key = row->key,
+				      .quantity = row->quantity,
+				      .predicted = q ? (double)q->value : 0,
+				      .measured = row->value,
+				      .line = row->line};
+	struct matrix_tally *t;
+
+	row->done = true;
+	t = tally(c, row->quantity);
+	if (!t)
+		return KVMSIM_ENOMEM;
+	if (timer_noise(row->quantity)) {
+		t->noise++;
+		c->r->total.noise++;
+		return 0;
+	}
+	if (!q && !known(row)) {
+		char reason[128];
+
+		snprintf(reason, sizeof(reason), "the model has no %.*s",
+			 (int)strcspn(row->quantity, "["), row->quantity);
+		return not_modelled(c, row, reason);
+	}
+	if (d.predicted != d.measured)
+		return differs(c, &d);
+	if (row->has_abs) {
+		d.predicted = q ? (double)q->abs_after : 0;
+		d.measured = (double)row->abs_after;
+		d.abs_after = true;
+		if (d.predicted != d.measured)
+			return differs(c, &d);
+	}
+	t->equal++;
+	c->r->total.equal++;
+	return 0;
+}
+
+/* What is predicted, and left out of the file as if it were zero. */
+static int compare_rest(struct comparison *c, const struct matrix_phase *p, const struct phase *ph)
+{
+	for (size_t i = 0; i < p->n_quantities; i++) {
+		const struct matrix_quantity *q = &p->quantities[i];
+		struct matrix_difference d = {
+			.config = c->config, .key = ph->key, .predicted = (double)q->value};
+		bool found = false;
+		int err;
+
+		for (size_t j = 0; j < ph->n_rows && !found; j++)
+			found = !strcmp(c->f->rows[ph->rows[j]].quantity, q->name);
+		if (found || timer_noise(q->name) || (!q->value && !q->abs_after))
+			continue;
+		if (!q->value) {
+			d.predicted = (double)q->abs_after;
+			d.abs_after = true;
+		}
+		d.quantity = matrix_file_text(c->f, q->name);
+		err = d.quantity ? differs(c, &d) : KVMSIM_ENOMEM;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static struct phase *find_phase(struct comparison *c, const struct matrix_key *key)
+{
+	struct phase *ph;
+
+	HASH_FIND(hh, c->phases, key, sizeof(*key), ph);
+	return ph;
+}
+
+static int on_phase(void *ctx, const struct matrix_phase *p)
+{
+	struct comparison *c = ctx;
+	struct matrix_key key = {.phase = matrix_file_text(c->f, p->name),
+				 .pattern = matrix_file_text(c->f, matrix_pattern_name(p->pattern)),
+				 .nr_dirty = p->nr_dirty,
+				 .round = p->round,
+				 .occurrence = p->occurrence};
+	struct phase *ph;
+	int err = 0;
+
+	if (run_interrupted)
+		return KVMSIM_EINTR;
+	if (!key.phase || !key.pattern)
+		return KVMSIM_ENOMEM;
+	ph = find_phase(c, &key);
+	if (!ph)
+		return 0;
+	for (size_t i = 0; i < ph->n_rows && !err; i++)
+		err = compare_row(c, p, &c->f->rows[ph->rows[i]]);
+	return err ? err : compare_rest(c, p, ph);
+}
+
+/* ---- one configuration ---- */
+
+static void free_phases(struct comparison *c)
+{
+	struct phase *ph, *tmp;
+
+	HASH_ITER(hh, c->phases, ph, tmp)
+	{
+		HASH_DEL(c->phases, ph);
+		free(ph->rows);
+		free(ph);
+	}
+}
+
+static int add_to_phase(struct comparison *c, size_t index)
+{
+	const struct matrix_row *row = &c->f->rows[index];
+	struct phase *ph = find_phase(c, &row->key);
+	size_t *grown;
+
+	if (!ph) {
+		ph = calloc(1, sizeof(*ph));
+		if (!ph)
+			return KVMSIM_ENOMEM;
+		ph->key = row->key;
+		HASH_ADD(hh, c->phases, key, sizeof(ph->key), ph);
+		if (!ph->hh.tbl) {
+			free(ph);
+			return KVMSIM_ENOMEM;
+		}
+	}
+	grown = realloc(ph->rows, (ph->n_rows + 1) * sizeof(*grown));
+	if (!grown)
+		return KVMSIM_ENOMEM;
+	ph->rows = grown;
+	ph->rows[ph->n_rows++] = index;
+	return 0;
+}
+
+/* Why this configuration cannot be run at all, or NULL. */
+static const char *refused(const struct matrix_config *conf, char *room, size_t len)
+{
+	if (!matrix_has_case(conf->test_case))
+		snprintf(room, len, "case %s", conf->test_case);
+	else if (conf->mmu_kind < 0)
+		snprintf(room, len, "MMU %s", conf->mmu);
+	else if (!conf->dirty)
+		snprintf(room, len, "kvm_mode %s", conf->mode);
+	else if (conf->pte_kind < 0)
+		snprintf(room, len, "guest_pte %s", conf->pte);
+	else
+		return NULL;
+	return room;
+}
+
+static int run_config(struct comparison *c, const struct matrix_select *sel)
+{
+	const struct matrix_config *conf = &c->f->configs[c->config];
+	struct matrix_round *rounds;
+	struct matrix_opts o = {.test_case = conf->test_case,
+				.mmu = (enum mmu_kind)conf->mmu_kind,
+				.dirty = conf->dirty,
+				.slot_pages = conf->slot_pages,
+				.pte = (enum matrix_pte)conf->pte_kind,
+				.profile = sel->profile,
+				.check = sel->check,
+				.phase = on_phase,
+				.ctx = c,
+				.errors = sel->errors};
+	int err = matrix_file_rounds(c->f, c->config, &rounds, &o.n_rounds);
+
+	if (err)
+		return err;
+	o.rounds = rounds;
+	err = matrix_run(&o);
+	free(rounds);
+	/* what does not fit stays not modelled */
+	return err == KVMSIM_EUNSUPPORTED ? 0 : err;
+}
+
+static int do_config(struct comparison *c, const struct matrix_select *sel)
+{
+	const struct matrix_config *conf = &c->f->configs[c->config];
+	char room[128];
+	const char *reason = refused(conf, room, sizeof(room));
+	int err = 0;
+
+	for (size_t i = 0; i < c->f->n_rows && !err; i++) {
+		const struct matrix_row *row = &c->f->rows[i];
+
+		if (row->config != c->config)
+			continue;
+		if (row->kind == QUANTITY_COST)
+			c->r->cost_rows++;
+		else
+			err = add_to_phase(c, i);
+	}
+	if (!err && !reason && c->phases)
+		err = run_config(c, sel);
+	for (size_t i = 0; i < c->f->n_rows && !err; i++) {
+		const struct matrix_row *row = &c->f->rows[i];
+		char phase[128];
+
+		if (row->config != c->config || row->kind == QUANTITY_COST || row->done)
+			continue;
+		snprintf(phase, sizeof(phase), "case %s has no such phase, key or occurrence: %s",
+			 conf->test_case, row->key.phase);
+		err = not_modelled(c, row, reason ? reason : phase);
+	}
+	free_phases(c);
+	return err;
+}
+
+/* ---- all ---- */
+
+static int by_group(const void *a, const void *b)
+{
+	const struct matrix_tally *x = a, *y = b;
+	int order = strcmp(x->test_case, y->test_case);
+
+	order = order ? order : strcmp(x->mmu, y->mmu);
+	return order ? order : strcmp(x->quantity, y->quantity);
+}
+
+int matrix_validate(struct matrix_file *f, const struct matrix_select *sel,
+		    struct matrix_result *out)
+{
+	struct comparison c = {.f = f, .r = out};
+	int err = 0;
+
+	memset(out, 0, sizeof(*out));
+	out->file = f;
+	for (c.config = 0; c.config < f->n_configs && !err; c.config++) {
+		const struct matrix_config *conf = &f->configs[c.config];
+
+		if (matrix_selected(sel->cases, conf->test_case) &&
+		    matrix_selected(sel->mmus, conf->mmu))
+			err = do_config(&c, sel);
+	}
+	if (!err && !out->n_tallies && !out->cost_rows)
+		err = kvmsim_err(sel->errors, KVMSIM_ENOENT,
+				 "%s: no row of the cases and MMUs asked for", f->path);
+	if (err == KVMSIM_ENOMEM)
+		kvmsim_err(sel->errors, err, "%s: out of memory", f->path);
+	if (out->n_tallies)
+		qsort(out->tallies, out->n_tallies, sizeof(*out->tallies), by_group);
+	out->pass = !err && !out->total.different && !out->missing;
+	return err;
+}
+
+void matrix_result_free(struct matrix_result *r)
+{
+	free(r->tallies);
+	free(r->differences);
+	free(r->reasons);
+	memset(r, 0, sizeof(*r));
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_ANALYSIS_MATRIX_H
+#define KVMSIM_ANALYSIS_MATRIX_H
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "analysis/matrix_file.h"
+
+/*
+ * Holds the model against a reference matrix: runs every case and configuration that the file
+ * names and compares each tracepoint count, statistic and ioctl result.
+ *
+ * A row is equal, different, timer noise (host timer interrupts and what follows from them: not
+ * compared), or not modelled yet. Counts of zero are left out of the file: a count that the model
+ * predicts in a phase which the file has, but for which it has no row, is different too. Where the
+ * model has both the case and the MMU, "not modelled" is a failure like "different".
+ */
+
+struct matrix_tally {
+	const char *test_case, *mmu;
+	const char *quantity; /* without its kind: "ev:kvm_exit" */
+	uint64_t equal, different, not_modelled, noise;
+};
+
+struct matrix_difference {
+	size_t config; /* of the file */
+	struct matrix_key key;
+	const char *quantity;
+	double predicted, measured;
+	bool abs_after;	    /* the two values are a gauge's absolute ones */
+	unsigned long line; /* 0: the file has no row */
+};
+
+struct matrix_reason {
+	const char *text; /* why rows are not modelled */
+	uint64_t rows;
+};
+
+struct matrix_result {
+	const struct matrix_file *file;
+	struct matrix_tally *tallies; /* by first appearance of case and MMU, then of quantity */
+	size_t n_tallies;
+	struct matrix_difference *differences; /* at most the first ten per case and MMU */
+	size_t n_differences;
+	struct matrix_reason *reasons;
+	size_t n_reasons;
+	struct matrix_tally total;
+	uint64_t cost_rows; /* not compared here */
+	uint64_t missing;   /* not modelled where they must be */
+	bool pass;
+};
+
+struct matrix_select {
+	const char *cases; /* "A,B"; NULL: all */
+	const char *mmus;
+	const struct profile *profile;
+	bool check; /* run the model's checkers too */
+	const struct kvmsim_errsink *errors;
+};
+
+/* Whether @name is in the comma-separated @list; a NULL list holds everything. */
+bool matrix_selected(const char *list, const char *name);
+
+/* Errors: KVMSIM_ENOENT (no row of what was selected), KVMSIM_ENOMEM, those of the model.
+ * KVMSIM_EINTR when run_interrupted was set. */
+int matrix_validate(struct matrix_file *f, const struct matrix_select *sel,
+		    struct matrix_result *out);
+void matrix_result_free(struct matrix_result *r);
+
+/* A table per (case, MMU, quantity), the first differences, what is not modelled, the totals. */
+int matrix_print(const struct matrix_result *r, FILE *to);
+/* The same for programs. NULL: no memory. */
+json_t *matrix_json(const struct matrix_result *r);
+
+#endif

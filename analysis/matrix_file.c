@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "analysis/csv.h"
+#include "analysis/matrix_file.h"
+
+struct text_pool {
+	UT_hash_handle hh;
+	char text[];
+};
+
+enum column {
+	COL_CASE,
+	COL_MMU,
+	COL_MODE,
+	COL_SLOT_PAGES,
+	COL_PTE,
+	COL_PATTERN,
+	COL_NR_DIRTY,
+	COL_ROUND,
+	COL_PHASE,
+	COL_QUANTITY,
+	COL_VALUE,
+	COL_UNIT,
+	COL_NOTE
+};
+static const char *const columns[] = {"case",	 "mmu",	     "kvm_mode", "slot_pages", "guest_pte",
+				      "pattern", "nr_dirty", "round",	 "phase",      "quantity",
+				      "value",	 "unit",     "note",	 NULL};
+
+const char *matrix_file_text(struct matrix_file *f, const char *text)
+{
+	size_t len = strlen(text);
+	struct text_pool *found;
+
+	HASH_FIND(hh, f->pool, text, len, found);
+	if (!found) {
+		found = malloc(sizeof(*found) + len + 1);
+		if (!found)
+			return NULL;
+		memcpy(found->text, text, len + 1);
+		HASH_ADD_KEYPTR(hh, f->pool, found->text, len, found);
+		if (!found->hh.tbl) {
+			free(found);
+			return NULL;
+		}
+	}
+	return found->text;
+}
+
+/* ---- what the file's words mean to the model ---- */
+
+static int find_mmu(const char *name)
+{
+	for (int k = 0; k < N_MMU_KINDS; k++) {
+		if (!strcmp(mmu_kind_name((enum mmu_kind)k), name))
+			return k;
+	}
+	return -1;
+}
+
+/* kvm_mode: the unpatched modules, or the patched ones' parameter. */
+static const char *find_dirty(const char *mode)
+{
+	static const char *const modes[][2] = {
+		{"stock", "mask"}, {"0", "mask"}, {"1", "rmap-slot"}, {"2", "walk"}};
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		if (!strcmp(modes[i][0], mode))
+			return modes[i][1];
+	}
+	return NULL;
+}
+
+static int find_pte(const char *name)
+{
+	static const char *const names[] = {
+		[MATRIX_PTE_NONE] = "none", [MATRIX_PTE_4K] = "4k", [MATRIX_PTE_2M] = "2m"};
+
+	for (int p = 0; p < 3; p++) {
+		if (!strcmp(names[p], name))
+			return p;
+	}
+	return -1;
+}
+
+bool matrix_config_modelled(const struct matrix_config *c)
+{
+	return c->mmu_kind >= 0 && matrix_has_case(c->test_case);
+}
+
+static enum quantity_kind find_kind(const char *quantity)
+{
+	if (!strncmp(quantity, "ev:", 3))
+		return QUANTITY_EVENT;
+	if (!strncmp(quantity, "stat:", 5))
+		return QUANTITY_STAT;
+	if (!strncmp(quantity, "res:", 4))
+		return QUANTITY_RESULT;
+	if (!strncmp(quantity, "insns_", 6))
+		return QUANTITY_COST;
+	return QUANTITY_OTHER;
+}
+
+/* ---- reading ---- */
+
+static int grow(void **array, size_t n, size_t size)
+{
+	/* room for 1, 2, 4, 8, ... elements */
+	if (n & (n - 1))
+		return 0;
+	void *grown = realloc(*array, (n ? 2 * n : 1) * size);
+
+	if (!grown)
+		return KVMSIM_ENOMEM;
+	*array = grown;
+	return 0;
+}
+
+static int config_of(struct matrix_file *f, const struct csv_row *row, size_t *index)
+{
+	struct matrix_config c = {.test_case = matrix_file_text(f, row->field[COL_CASE]),
+				  .mmu = matrix_file_text(f, row->field[COL_MMU]),
+				  .mode = matrix_file_text(f, row->field[COL_MODE]),
+				  .pte = matrix_file_text(f, row->field[COL_PTE])};
+	int err = csv_u64(row, COL_SLOT_PAGES, &c.slot_pages);
+
+	if (err)
+		return err;
+	if (!c.test_case || !c.mmu || !c.mode || !c.pte)
+		return KVMSIM_ENOMEM;
+	/* rows of one configuration mostly stand together */
+	for (size_t i = f->n_configs; i-- > 0;) {
+		const struct matrix_config *o = &f->configs[i];
+
+		if (o->test_case == c.test_case && o->mmu == c.mmu && o->mode == c.mode &&
+		    o->pte == c.pte && o->slot_pages == c.slot_pages) {
+			*index = i;
+			return 0;
+		}
+	}
+	err = grow((void **)&f->configs, f->n_configs, sizeof(c));
+	if (err)
+		return err;
+	c.mmu_kind = find_mmu(c.mmu);
+	c.dirty = find_dirty(c.mode);
+	c.pte_kind = find_pte(c.pte);
+	*index = f->n_configs;
+	f->configs[f->n_configs++] = c;
+	return 0;
+}
+
+static int optional_number(const struct csv_row *row, size_t column, int64_t *out)
+{
+	*out = MATRIX_NONE;
+	if (!*row->field[column])
+		return 0;
+	if (column == COL_ROUND && !strcmp(row->field[column], "all")) {
+		*out = ROUND_ALL;
+		return 0;
+	}
+	uint64_t v;
+	int err = csv_u64(row, column, &v);
+
+	if (!err && v > INT64_MAX)
+		return csv_complain(row, "%s is too large", columns[column]);
+	*out = (int64_t)v;
+	return err;
+}
+
+/* "abs_after=24;occurrence=2": numbers that it knows, others are for people. */
+static int read_note(const struct csv_row *row, struct matrix_row *out)
+{
+	const char *p = row->field[COL_NOTE];
+
+	out->key.occurrence = 1;
+	while (*p) {
+		size_t len = strcspn(p, ";");
+		unsigned long long v;
+		char *end;
+
+		if (!strncmp(p, "abs_after=", 10) || !strncmp(p, "occurrence=", 11)) {
+			const char *digits = strchr(p, '=') + 1;
+
+			v = strtoull(digits, &end, 10);
+			if (end == digits || end != p + len || *digits == '-')
+				return csv_complain(row, "note '%s': a number was expected after =",
+						    row->field[COL_NOTE]);
+			if (*p == 'o') {
+				out->key.occurrence = v;
+			} else {
+				out->has_abs = true;
+				out->abs_after = v;
+			}
+		}
+		p += len + (p[len] == ';');
+	}
+	return 0;
+}
+
+static int read_value(const struct csv_row *row, struct matrix_row *out)
+{
+	int64_t whole;
+	int err;
+
+	if (out->kind == QUANTITY_COST || out->kind == QUANTITY_OTHER)
+		return csv_double(row, COL_VALUE, &out->value);
+	err = csv_i64(row, COL_VALUE, &whole);
+	out->value = (double)whole;
+	return err;
+}
+
+static int add_row(void *ctx, const struct csv_row *row)
+{
+	struct matrix_file *f = ctx;
+	struct matrix_row r = {.line = row->line};
+	int err = config_of(f, row, &r.config);
+
+	r.key.phase = matrix_file_text(f, row->field[COL_PHASE]);
+	r.key.pattern = matrix_file_text(f, row->field[COL_PATTERN]);
+	r.quantity = matrix_file_text(f, row->field[COL_QUANTITY]);
+	if (!r.key.phase || !r.key.pattern || !r.quantity)
+		return KVMSIM_ENOMEM;
+	if (!*r.key.phase || !*r.quantity)
+		return csv_complain(row, "a phase and a quantity were expected");
+	r.kind = find_kind(r.quantity);
+	err = err ? err : optional_number(row, COL_NR_DIRTY, &r.key.nr_dirty);
+	err = err ? err : optional_number(row, COL_ROUND, &r.key.round);
+	err = err ? err : read_value(row, &r);
+	err = err ? err : read_note(row, &r);
+	err = err ? err : grow((void **)&f->rows, f->n_rows, sizeof(r));
+	if (!err)
+		f->rows[f->n_rows++] = r;
+	return err;
+}
+
+int matrix_file_load(const char *path, const struct kvmsim_errsink *errors,
+		     struct matrix_file **out)
+{
+	struct matrix_file *f = calloc(1, sizeof(*f));
+	int err;
+
+	*out = NULL;
+	if (!f)
+		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", path);
+	f->path = path;
+	err = csv_read(path, columns, errors, add_row, f);
+	if (err) {
+		matrix_file_free(f);
+		return err;
+	}
+	*out = f;
+	return 0;
+}
+
+void matrix_file_free(struct matrix_file *f)
+{
+	struct text_pool *t, *tmp;
+
+	if (!f)
+		return;
+	HASH_ITER(hh, f->pool, t, tmp)
+	{
+		HASH_DEL(f->pool, t);
+		free(t);
+	}
+	free(f->rows);
+	free(f->configs);
+	free(f);
+}
+
+/* ---- rounds ---- */
+
+static int by_round(const void *a, const void *b)
+{
+	const struct matrix_round *x = a, *y = b;
+
+	if (x->pattern != y->pattern)
+		return x->pattern < y->pattern ? -1 : 1;
+	if (x->nr_dirty != y->nr_dirty)
+		return x->nr_dirty < y->nr_dirty ? -1 : 1;
+	return (x->round > y->round) - (x->round < y->round);
+}
+
+int matrix_file_rounds(const struct matrix_file *f, size_t config, struct matrix_round **out,
+		       size_t *n)
+{
+	struct matrix_round *rounds = NULL;
+	size_t kept = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < f->n_rows; i++) {
+		const struct matrix_row *r = &f->rows[i];
+		int pattern = matrix_pattern_find(r->key.pattern);
+		struct matrix_round one = {.pattern = (enum matrix_pattern)pattern,
+					   .nr_dirty = r->key.nr_dirty,
+					   .round = r->key.round};
+
+		if (r->config != config || r->kind >= QUANTITY_COST || r->key.round < 0 ||
+		    r->key.nr_dirty < 0 || pattern < 0)
+			continue;
+		if (*n && !by_round(&rounds[*n - 1], &one))
+			continue;
+		if (grow((void **)&rounds, *n, sizeof(one))) {
+			free(rounds);
+			return KVMSIM_ENOMEM;
+		}
+		rounds[(*n)++] = one;
+	}
+	if (*n)
+		qsort(rounds, *n, sizeof(*rounds), by_round);
+	for (size_t i = 0; i < *n; i++) {
+		if (!kept || by_round(&rounds[kept - 1], &rounds[i]))
+			rounds[kept++] = rounds[i];
+	}
+	*n = kept;
+	*out = rounds;
+	return 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_ANALYSIS_MATRIX_FILE_H
+#define KVMSIM_ANALYSIS_MATRIX_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/policy/policy.h"
+#include "workloads/matrix.h"
+
+/*
+ * The file of a reference matrix in memory: one row per measured quantity, grouped by
+ * configuration (what one run of a case needs to know). Texts are interned: equal texts are equal
+ * pointers, so keys compare fast.
+ *
+ * Columns: case, mmu, kvm_mode, slot_pages, guest_pte, pattern, nr_dirty (may be empty), round (may
+ * be empty or "all"), phase, quantity, value, unit, note ("abs_after=N", "occurrence=N", "n=N",
+ * joined by semicolons).
+ */
+
+enum quantity_kind {
+	QUANTITY_EVENT,	 /* ev:NAME, ev:NAME[kind] */
+	QUANTITY_STAT,	 /* stat:NAME */
+	QUANTITY_RESULT, /* res:NAME */
+	QUANTITY_COST,	 /* insns_* */
+	QUANTITY_OTHER
+};
+
+#define ROUND_ALL (-2) /* a cost over all rounds */
+
+/* Interned texts and numbers: which phase of a configuration. */
+struct matrix_key {
+	const char *phase, *pattern;
+	int64_t nr_dirty, round; /* MATRIX_NONE, ROUND_ALL */
+	uint64_t occurrence;
+};
+
+struct matrix_row {
+	unsigned long line;
+	size_t config; /* index */
+	struct matrix_key key;
+	const char *quantity;
+	enum quantity_kind kind;
+	double value;
+	bool has_abs;
+	uint64_t abs_after;
+	bool done; /* for the one who compares */
+};
+
+struct matrix_config {
+	const char *test_case, *mmu, *mode, *pte; /* as in the file */
+	uint64_t slot_pages;
+	/* what they mean to the model */
+	int mmu_kind;	   /* enum mmu_kind, or -1: not modelled */
+	const char *dirty; /* policy; NULL: no such mode */
+	int pte_kind;	   /* enum matrix_pte, or -1 */
+};
+
+struct matrix_file {
+	const char *path;
+	struct matrix_row *rows;
+	size_t n_rows;
+	struct matrix_config *configs; /* in the order of their first rows */
+	size_t n_configs;
+	struct text_pool *pool;
+};
+
+/* Errors: those of csv_read(); KVMSIM_EPARSE with line for a value that is no number. */
+int matrix_file_load(const char *path, const struct kvmsim_errsink *errors,
+		     struct matrix_file **out);
+void matrix_file_free(struct matrix_file *f);
+
+/* The interned text, or NULL when out of memory. */
+const char *matrix_file_text(struct matrix_file *f, const char *text);
+
+/* The rounds that the event, statistic and result rows of configuration @config name, sorted by
+ * pattern, nr_dirty, round, each once; *out is malloc'd. 0 or KVMSIM_ENOMEM. */
+int matrix_file_rounds(const struct matrix_file *f, size_t config, struct matrix_round **out,
+		       size_t *n);
+
+/* Whether the model has this configuration's MMU and the matrix its case: then every one of its
+ * rows must be predicted. */
+bool matrix_config_modelled(const struct matrix_config *c);
+
+#endif

@@ -2,10 +2,10 @@
 #include "tests/unit/simple.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/sim/profile.h"
-#include "tests/unit/harness.h"
 
 static const char *const counts[] = {"one", "third", "free"};
 static const char *const activities[] = {"a", "b"};
@@ -41,13 +41,13 @@ struct sim *simple_sim(const struct sim_opts *opts)
 	if (!o.errors)
 		o.errors = &simple_errors;
 	if (!o.profile) {
-		CU_ASSERT_EQUAL_FATAL(profile_parse(text, strlen(text), "simple",
-						    &simple_vocabulary, NULL, &simple_errors,
-						    &profile),
-				      0);
+		if (profile_parse(text, strlen(text), "simple", &simple_vocabulary, NULL,
+				  &simple_errors, &profile))
+			abort();
 		o.profile = profile;
 	}
-	CU_ASSERT_EQUAL_FATAL(sim_create(&o, &s), 0);
+	if (sim_create(&o, &s))
+		abort();
 	return s;
 }
 
@@ -56,7 +56,8 @@ struct task *simple_task(struct sim *s, const char *name, task_fn fn, void *arg,
 	struct task_opts o = {.name = name, .fn = fn, .arg = arg, .start = start};
 	struct task *t = NULL;
 
-	CU_ASSERT_EQUAL_FATAL(task_create(s, &o, &t), 0);
+	if (task_create(s, &o, &t))
+		abort();
 	return t;
 }
 

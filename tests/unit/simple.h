@@ -12,6 +12,8 @@
  *	SIMPLE_ONE	costs 1
  *	SIMPLE_THIRD	costs 0.333333
  *	SIMPLE_FREE	costs nothing
+ *
+ * It aborts when it cannot be set up, so that benches can use it without a test suite.
  */
 enum { SIMPLE_ONE, SIMPLE_THIRD, SIMPLE_FREE, N_SIMPLE_COUNTS };
 enum { SIMPLE_ACT_A, SIMPLE_ACT_B, N_SIMPLE_ACTIVITIES };

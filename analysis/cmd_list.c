@@ -7,8 +7,8 @@
 
 #include "analysis/cli.h"
 #include "analysis/output.h"
-#include "model/guest/vm.h"
 #include "model/policy/policy.h"
+#include "model/policy/preset.h"
 #include "model/sim/profile.h"
 #include "workloads/scenario.h"
 
@@ -80,6 +80,7 @@ static int print_workloads(void)
 
 static int print_all(void)
 {
+	size_t preset = 0;
 	int err = 0;
 
 	printf("Policies, and what a prediction rests on with each MMU (oracle-exact: counts equal "
@@ -88,8 +89,8 @@ static int print_all(void)
 	for (int f = 0; !err && f < N_FAMILIES; f++)
 		err = print_policies((enum policy_family)f);
 	printf("\nPresets (--kernel):\n");
-	for (size_t i = 0; kvm_preset_name(i); i++)
-		printf("  %s\n", kvm_preset_name(i));
+	for (const struct kvm_preset *k = preset_at(0); k; k = preset_at(++preset))
+		printf("  %s: %s\n", k->name, k->summary);
 	printf("\nProfiles (--profile; or a file, PATH.ini):\n");
 	for (size_t i = 0; !err && cli_profile_names[i]; i++) {
 		struct profile *p;
@@ -147,6 +148,17 @@ static json_t *json_policy(const struct policy_desc *d)
 	return o;
 }
 
+static json_t *json_preset(const struct kvm_preset *k)
+{
+	json_t *o = json_object();
+
+	set(o, "name", json_string(k->name));
+	set(o, "summary", json_string(k->summary));
+	set(o, "dirty", json_string(k->dirty));
+	set(o, "spte", json_string(k->spte));
+	return o;
+}
+
 static json_t *json_workload(const struct workload *w)
 {
 	json_t *o = json_object(), *params = json_array();
@@ -184,8 +196,8 @@ static int print_json(void)
 
 	for (size_t i = 0; i < policy_count(); i++)
 		json_array_append_new(policies, json_policy(policy_at(i)));
-	for (size_t i = 0; kvm_preset_name(i); i++)
-		json_array_append_new(presets, json_string(kvm_preset_name(i)));
+	for (size_t i = 0; preset_at(i); i++)
+		json_array_append_new(presets, json_preset(preset_at(i)));
 	for (size_t i = 0; cli_profile_names[i]; i++)
 		json_array_append_new(profiles, json_profile(cli_profile_names[i]));
 	for (size_t i = 0; i < workload_count(); i++)

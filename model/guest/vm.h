@@ -57,8 +57,6 @@ struct kvm_vm_opts {
  * KVMSIM_EPARSE (parameter), KVMSIM_EUNSUPPORTED (pair that cannot work), KVMSIM_ENOMEM. */
 int kvm_create_vm(const struct kvm_vm_opts *opts, struct kvm **out);
 void kvm_destroy_vm(struct kvm *kvm);
-/* The presets by index, in the order of their table; NULL past the last one. */
-const char *kvm_preset_name(size_t i);
 int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out);
 
 #define KVM_MEM_LOG_DIRTY_PAGES 1u

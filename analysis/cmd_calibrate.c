@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/calibrate.h"
+#include "analysis/cli.h"
+#include "analysis/output.h"
+#include "model/params.h"
+
+static int calibrate_run(const struct verb *verb, int argc, char **argv);
+
+const struct verb verb_calibrate = {
+	.name = "calibrate",
+	.summary = "fit a cost profile to measured rows",
+	.usage = "calibrate --recipe FILE.ini [--evidence FILE.csv] [-o PROFILE.ini]\n"
+		 "Fits prices to the rows that the recipe names, by non-negative least squares of\n"
+		 "measured time on predicted counts, and writes a profile with the prices, their\n"
+		 "covariance and where each came from. Prints the fit.\n\n"
+		 "  --recipe FILE.ini    which rows are fitted, by which numbers\n"
+		 "  --evidence FILE.csv  the measured rows; the file that the recipe names\n"
+		 "  -o, --output FILE    write the profile there; on standard output when not "
+		 "given,\n"
+		 "                       in place of the fit\n"
+		 "  --help\n",
+	.run = calibrate_run,
+};
+
+/* "fitted: nr_dirty 8 375 ..." without the path, so that the text is the same from any folder. */
+static char *source_words(const struct recipe *r, const struct calibration *c)
+{
+	char *words;
+	const char *slash = strrchr(r->name, '/');
+
+	if (asprintf(&words, "fitted with %zu numbers on %zu rows of %s (%s)", c->n_fitted,
+		     c->n_rows, r->file, slash ? slash + 1 : r->name) < 0)
+		return NULL;
+	return words;
+}
+
+/* Writes @text to @path through a file beside it. */
+static int write_profile(const char *path, const char *text)
+{
+	char *tmp;
+	FILE *f;
+	bool bad;
+
+	if (asprintf(&tmp, "%s.%ld", path, (long)getpid()) < 0)
+		return KVMSIM_ENOMEM;
+	f = fopen(tmp, "w");
+	bad = !f || fputs(text, f) < 0 || fflush(f) || fsync(fileno(f));
+	int saved = errno;
+
+	if (f && fclose(f) && !bad) {
+		bad = true;
+		saved = errno;
+	}
+	if (!bad && rename(tmp, path)) {
+		bad = true;
+		saved = errno;
+	}
+	if (bad) {
+		unlink(tmp);
+		kvmsim_err(&cli_errors, KVMSIM_EIO, "%s: %s", path, strerror(saved));
+	}
+	free(tmp);
+	return bad ? KVMSIM_EIO : 0;
+}
+
+static int print_fit(const struct recipe *r, const struct calibration *c)
+{
+	struct table *t = table_create("lrrl");
+	int err;
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	printf("%zu numbers on %zu rows; root mean square of relative errors %.1f%%\n\n",
+	       c->n_fitted, c->n_rows, 100 * sqrt(c->rss / c->n_rows));
+	table_cell(t, "group");
+	table_cell(t, "price");
+	table_cell(t, "+- (1 sd)");
+	table_cell(t, "of");
+	for (size_t g = 0; g < r->n_groups; g++) {
+		table_cell(t, "%s", r->group[g].name);
+		table_cell(t, "%.3f", c->group[g]);
+		if (c->group[g] > 0)
+			table_cell(t, "%.3f", sqrt(c->group_cov[g * r->n_groups + g]));
+		else
+			table_cell(t, "at bound");
+		table_cell(t, "%s%s", model_vocabulary.counts[r->group[g].count[0]],
+			   r->group[g].n > 1 ? ", ..." : "");
+	}
+	err = table_print(t, stdout);
+	table_free(t);
+	if (r->latent.n)
+		printf("\nlatent %s = %llu, best of %zu values\n",
+		       model_params[r->latent_param].name, (unsigned long long)c->latent,
+		       r->latent.n);
+	return err;
+}
+
+static int fit(const char *recipe_path, const char *csv, const char *output)
+{
+	struct recipe *r;
+	struct evidence *e = NULL;
+	struct calibration c = {0};
+	char *beside = NULL, *source = NULL, *text = NULL;
+	int err = recipe_open(recipe_path, &cli_errors, &r);
+
+	if (err)
+		return cli_input_exit_code(err);
+	if (!csv)
+		csv = beside = evidence_beside(recipe_path, r->file);
+	err = csv ? evidence_load(csv, r, &cli_errors, &e) : KVMSIM_ENOMEM;
+	err = err ? err : calibrate(e, &cli_errors, &c);
+	int code = cli_input_exit_code(err);
+
+	if (!err) {
+		source = source_words(r, &c);
+		text = source ? recipe_profile_text(r, c.price, c.cov, c.latent, source) : NULL;
+		err = text ? 0 : KVMSIM_ENOMEM;
+		if (!err && output)
+			err = write_profile(output, text);
+		if (!err && output)
+			err = print_fit(r, &c);
+		else if (!err)
+			fputs(text, stdout);
+		code = cli_exit_code(err);
+	}
+	calibration_free(&c);
+	evidence_free(e);
+	recipe_free(r);
+	free(beside);
+	free(source);
+	free(text);
+	return code;
+}
+
+static int calibrate_run(const struct verb *verb, int argc, char **argv)
+{
+	enum { OPT_RECIPE = 256, OPT_EVIDENCE, OPT_HELP };
+	static const struct option options[] = {{"recipe", required_argument, NULL, OPT_RECIPE},
+						{"evidence", required_argument, NULL, OPT_EVIDENCE},
+						{"output", required_argument, NULL, 'o'},
+						{"help", no_argument, NULL, OPT_HELP},
+						{0}};
+	const char *recipe = NULL, *csv = NULL, *output = NULL;
+	int opt;
+
+	opterr = 0;
+	optind = 1;
+	while ((opt = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
+		switch (opt) {
+		case OPT_RECIPE:
+			recipe = optarg;
+			break;
+		case OPT_EVIDENCE:
+			csv = optarg;
+			break;
+		case 'o':
+			output = optarg;
+			break;
+		case OPT_HELP:
+			return cli_help(verb);
+		case ':':
+			return cli_usage(verb, "%s needs a value", argv[optind - 1]);
+		default:
+			return cli_usage(verb, "unknown option %s", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return cli_usage(verb, "unexpected argument '%s'", argv[optind]);
+	if (!recipe)
+		return cli_usage(verb, "--recipe FILE.ini is needed");
+	return fit(recipe, csv, output);
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `kvmsim validate` for evidence: every row with its prediction, and the verdict. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/cli.h"
+#include "analysis/evidence.h"
+#include "analysis/output.h"
+#include "model/sim/profile.h"
+
+/* What the program comes with, in the order of the years. */
+static const char *const committed[] = {"threads_2010_2013.ini", "kvm_pvm.ini"};
+#define N_COMMITTED  (sizeof(committed) / sizeof(*committed))
+#define EVIDENCE_DIR "analysis/evidence"
+#define TWO_SIDED_95 1.959964 /* standard deviations */
+
+/* Half the width of the 95% interval that the prices' uncertainty gives. */
+static double half_width(const struct evidence_row *row)
+{
+	return TWO_SIDED_95 * row->sigma;
+}
+
+static const char *role(const struct evidence_row *row)
+{
+	if (row->policy->identify)
+		return "identified";
+	if (row->fitted)
+		return "fitted";
+	return row->series->unjudged ? "shown" : "predicted";
+}
+
+static bool in_range(const struct evidence_row *row)
+{
+	return row->shadow_pages >= row->pages_min && row->shadow_pages <= row->pages_max;
+}
+
+/* ---- table ---- */
+
+static int table_rows(const struct evidence *e, const struct profile *p)
+{
+	struct table *t = table_create("lrrrrrrl");
+	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
+	int err;
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	printf("%s: GET_DIRTY_LOG, %s on %s\n\n", e->path, profile_unit(p), profile_machine(p));
+	const char *const heads[] = {"series",	 "slot pages", "nr_dirty", "predicted",
+				     "+- (95%)", "measured",   "error",	   "row"};
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+		table_cell(t, "%s", heads[i]);
+	for (size_t i = 0; i < e->n_rows; i++) {
+		const struct evidence_row *row = &e->rows[i];
+
+		if (row->policy->identify)
+			continue;
+		table_cell(t, "%s", row->series_name);
+		table_cell(t, "%s", out_u64(a, row->slot_pages));
+		table_cell(t, "%s", out_u64(a, row->nr_dirty));
+		table_cell(t, "%s", out_u64(a, llround(row->prediction.cycles)));
+		table_cell(t, "%s", row->sigma > 0 ? out_u64(b, llround(half_width(row))) : "");
+		table_cell(t, "%s", out_u64(c, llround(row->measured)));
+		table_cell(t, "%+.1f%%", 100 * row->error);
+		table_cell(t, "%s", role(row));
+	}
+	err = table_print(t, stdout);
+	table_free(t);
+	return err;
+}
+
+static int table_identified(const struct evidence *e)
+{
+	struct table *t = table_create("lrrrrrl");
+	char a[OUT_TEXT];
+	int err;
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	printf("\nActive shadow pages that a walk's time implies: identification, no "
+	       "prediction.\n\n");
+	const char *const heads[] = {"series",	       "nr_dirty", "measured", "implied pages",
+				     "price per page", "at most",  "in range"};
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+		table_cell(t, "%s", heads[i]);
+	for (size_t i = 0; i < e->n_rows; i++) {
+		const struct evidence_row *row = &e->rows[i];
+
+		if (!row->policy->identify)
+			continue;
+		table_cell(t, "%s", row->series_name);
+		table_cell(t, "%s", out_u64(a, row->nr_dirty));
+		table_cell(t, "%s", out_u64(a, llround(row->measured)));
+		table_cell(t, "%.0f", row->shadow_pages);
+		table_cell(t, "%.0f", row->per_page);
+		table_cell(t, "%s", out_u64(a, row->pages_max));
+		table_cell(t, "%s (from %s)", in_range(row) ? "yes" : "NO",
+			   out_u64(a, row->pages_min));
+	}
+	err = table_print(t, stdout);
+	table_free(t);
+	return err;
+}
+
+static int print_table(const struct evidence *e, const struct evidence_judgement *j,
+		       const struct profile *p)
+{
+	const struct recipe *r = e->recipe;
+	int err = table_rows(e, p);
+
+	if (!err && j->n_identified)
+		err = table_identified(e);
+	if (err)
+		return err;
+	if (j->cannot_tell) {
+		printf("\ncannot tell: no row is left that was not fitted\n");
+		return 0;
+	}
+	printf("\n%zu rows not fitted: median error %.1f%% (bound %g%%), worst %.1f%% (bound "
+	       "%g%%), "
+	       "within 15%%: %zu of %zu = %.0f%% (bound %g%%)",
+	       j->n, 100 * j->median, r->median, 100 * j->worst, r->worst, j->n_within15, j->n,
+	       100.0 * j->n_within15 / j->n, r->within15);
+	if (j->n_identified)
+		printf("; %zu of %zu implied numbers in range", j->n_identified - j->n_out_of_range,
+		       j->n_identified);
+	printf(": %s\n", j->pass ? "pass" : "FAIL");
+	printf("%zu rows fitted with %zu numbers\n", j->n_fitted, recipe_fitted(r));
+	return 0;
+}
+
+/* ---- CSV ---- */
+
+static void print_csv(const struct evidence *e)
+{
+	struct csv_out c = {.to = stdout};
+
+	for (size_t i = 0; i < e->n_rows; i++) {
+		const struct evidence_row *row = &e->rows[i];
+
+		csv_text(&c, e->path);
+		csv_field(&c, "%lu", row->line);
+		csv_text(&c, row->series_name);
+		csv_text(&c, row->policy->name);
+		csv_field(&c, "%llu", (unsigned long long)row->slot_pages);
+		csv_field(&c, "%llu", (unsigned long long)row->nr_dirty);
+		csv_text(&c, role(row));
+		csv_field(&c, "%.1f", row->measured);
+		if (row->policy->identify) {
+			csv_text(&c, NULL);
+			csv_text(&c, NULL);
+			csv_text(&c, NULL);
+			csv_field(&c, "%.1f", row->shadow_pages);
+			csv_text(&c, in_range(row) ? "yes" : "no");
+		} else {
+			csv_field(&c, "%.1f", row->prediction.cycles);
+			csv_field(&c, "%.1f", half_width(row));
+			csv_field(&c, "%.4f", row->error);
+			csv_text(&c, NULL);
+			csv_text(&c, NULL);
+		}
+		csv_end_row(&c);
+	}
+}
+
+static void csv_heading(void)
+{
+	static const char *const names[] = {"file",	  "line",	"series",
+					    "policy",	  "slot_pages", "nr_dirty",
+					    "row",	  "measured",	"predicted",
+					    "half_width", "error",	"implied_shadow_pages",
+					    "in_range"};
+	struct csv_out c = {.to = stdout};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		csv_text(&c, names[i]);
+	csv_end_row(&c);
+}
+
+/* ---- JSON ---- */
+
+/* A new number cut to what is printed elsewhere, so that the last bits do not matter. */
+static json_t *rounded(double v, double unit)
+{
+	return json_real(round(v / unit) * unit);
+}
+
+static json_t *row_json(const struct evidence_row *row)
+{
+	json_t *o = json_object();
+	int err = json_object_set_new(o, "line", json_u64(row->line));
+
+	err |= json_object_set_new(o, "series", json_string(row->series_name));
+	err |= json_object_set_new(o, "policy", json_string(row->policy->name));
+	err |= json_object_set_new(o, "slot_pages", json_u64(row->slot_pages));
+	err |= json_object_set_new(o, "nr_dirty", json_u64(row->nr_dirty));
+	err |= json_object_set_new(o, "row", json_string(role(row)));
+	err |= json_object_set_new(o, "measured", rounded(row->measured, 0.125));
+	if (row->policy->identify) {
+		err |= json_object_set_new(o, "implied_shadow_pages",
+					   rounded(row->shadow_pages, 0.125));
+		err |= json_object_set_new(o, "price_per_page", rounded(row->per_page, 0.125));
+		err |= json_object_set_new(o, "pages_min", json_u64(row->pages_min));
+		err |= json_object_set_new(o, "pages_max", json_u64(row->pages_max));
+		err |= json_object_set_new(o, "in_range", json_boolean(in_range(row)));
+	} else {
+		err |= json_object_set_new(o, "predicted", rounded(row->prediction.cycles, 0.125));
+		err |= json_object_set_new(o, "half_width", rounded(half_width(row), 0.125));
+		err |= json_object_set_new(o, "error", rounded(row->error, 1.0 / 8192));
+	}
+	if (err) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+static json_t *file_json(const struct evidence *e, const struct evidence_judgement *j,
+			 const struct profile *p)
+{
+	json_t *o = json_object(), *rows = json_array();
+	int err = json_object_set_new(o, "file", json_string(e->path));
+
+	err |= json_object_set_new(o, "profile", json_string(profile_name(p)));
+	err |= json_object_set_new(o, "profile_checksum", json_hex64(profile_checksum(p)));
+	err |= json_object_set_new(o, "unit", json_string(profile_unit(p)));
+	for (size_t i = 0; i < e->n_rows; i++)
+		err |= json_array_append_new(rows, row_json(&e->rows[i]));
+	err |= json_object_set_new(o, "rows", rows);
+	err |= json_object_set_new(o, "n_fitted", json_u64(j->n_fitted));
+	err |= json_object_set_new(o, "n_judged", json_u64(j->n));
+	err |= json_object_set_new(o, "median_error", rounded(j->median, 1.0 / 8192));
+	err |= json_object_set_new(o, "worst_error", rounded(j->worst, 1.0 / 8192));
+	err |= json_object_set_new(o, "n_within15", json_u64(j->n_within15));
+	err |= json_object_set_new(o, "n_identified", json_u64(j->n_identified));
+	err |= json_object_set_new(o, "n_out_of_range", json_u64(j->n_out_of_range));
+	err |= json_object_set_new(o, "pass", json_boolean(j->pass));
+	if (err) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+/* ---- the verb ---- */
+
+/* The profile that the recipe names: a file beside it, or a built-in one. */
+static int open_profile(const struct recipe *r, struct profile **out)
+{
+	size_t len = strlen(r->profile);
+	char *path = NULL;
+	int err;
+
+	if (len > 4 && !strcmp(r->profile + len - 4, ".ini")) {
+		path = evidence_beside(r->name, r->profile);
+		if (!path)
+			return KVMSIM_ENOMEM;
+	}
+	err = cli_profile(path ? path : r->profile, out);
+	free(path);
+	return err;
+}
+
+/* One file: predicts, judges, prints. *@pass becomes false when a bound is broken. */
+static int validate_one(const char *csv, const char *recipe_path, enum evidence_format format,
+			json_t *files, bool *pass)
+{
+	struct recipe *r;
+	struct evidence *e = NULL;
+	struct profile *p = NULL;
+	struct evidence_judgement j;
+	char *beside = NULL;
+	int err = recipe_open(recipe_path, &cli_errors, &r);
+
+	if (err)
+		return err;
+	if (!csv)
+		csv = beside = evidence_beside(recipe_path, r->file);
+	err = csv ? evidence_load(csv, r, &cli_errors, &e) : KVMSIM_ENOMEM;
+	err = err ? err : open_profile(r, &p);
+	err = err ? err : evidence_predict(e, p, &cli_errors);
+	err = err ? err : evidence_judge(e, &j);
+	if (!err && format == EVIDENCE_TABLE)
+		err = print_table(e, &j, p);
+	else if (!err && format == EVIDENCE_CSV)
+		print_csv(e);
+	else if (!err && json_array_append_new(files, file_json(e, &j, p)))
+		err = KVMSIM_ENOMEM;
+	if (!err && !j.pass)
+		*pass = false;
+	if (p)
+		profile_free(p);
+	evidence_free(e);
+	free(beside);
+	recipe_free(r);
+	return err;
+}
+
+/* The folder of the committed evidence: below the current one, or in the tree that the program was
+ * built in (build/VARIANT/kvmsim). malloc'd; NULL: no memory. */
+static char *evidence_dir(void)
+{
+	char exe[4096];
+	ssize_t n;
+	char *dir = NULL;
+
+	if (!access(EVIDENCE_DIR, R_OK))
+		return strdup(EVIDENCE_DIR);
+	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	for (int up = 0; up < 3 && strrchr(exe, '/'); up++)
+		*strrchr(exe, '/') = '\0';
+	if (asprintf(&dir, "%s/" EVIDENCE_DIR, exe) < 0)
+		return NULL;
+	return dir;
+}
+
+int evidence_validate(const char *csv, const char *recipe, enum evidence_format format)
+{
+	json_t *files = format == EVIDENCE_JSON ? json_array() : NULL;
+	bool pass = true;
+	int err = 0;
+
+	if (format == EVIDENCE_CSV)
+		csv_heading();
+	if (recipe) {
+		err = validate_one(csv, recipe, format, files, &pass);
+	} else {
+		char *dir = evidence_dir();
+
+		err = dir ? 0 : KVMSIM_ENOMEM;
+		for (size_t i = 0; i < N_COMMITTED && !err; i++) {
+			char *path;
+
+			if (i && format == EVIDENCE_TABLE)
+				printf("\n");
+			if (asprintf(&path, "%s/%s", dir, committed[i]) < 0) {
+				err = KVMSIM_ENOMEM;
+				break;
+			}
+			err = validate_one(NULL, path, format, files, &pass);
+			free(path);
+		}
+		free(dir);
+	}
+	if (!err && files) {
+		err = json_print(files, stdout);
+		files = NULL;
+	}
+	json_decref(files);
+	if (err)
+		return cli_input_exit_code(err);
+	return pass ? EXIT_DONE : EXIT_GATE;
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/kernel/guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/kernel/vmm.h"
+
+#define SLOT0_BYTES   0x200000ull
+#define HUGE_BYTES    0x200000ull
+#define TABLE_ENTRIES 512u
+
+/* Guest-physical places in slot 0. */
+#define CODE_GPA       0x1000ull
+#define STACK_GPA      0x8000ull
+#define PML4_GPA       0x10000ull
+#define PDPT_GPA       0x11000ull
+#define PD_GPA(gib)    (0x12000ull + (gib)*PAGE_BYTES)
+#define PT_LOW_GPA     0x20000ull		     /* maps slot 0 */
+#define PT_TEST_GPA(i) (0x21000ull + (i)*PAGE_BYTES) /* maps 2 MiB of slot 1 each */
+#define LIST_GPA       0x100000ull
+#define LIST_PAGES     16u
+#define N_GIB	       4u
+
+/* Page-table entries as an OS leaves them: accessed, leaves also dirty, so that the software walk
+ * has nothing to set. */
+#define PTE_PRESENT  0x01ull
+#define PTE_WRITABLE 0x02ull
+#define PTE_USER     0x04ull
+#define PTE_ACCESSED 0x20ull
+#define PTE_DIRTY    0x40ull
+#define PTE_HUGE     0x80ull
+#define PTE_TABLE    (PTE_PRESENT | PTE_WRITABLE | PTE_USER | PTE_ACCESSED)
+#define PTE_LEAF     (PTE_TABLE | PTE_DIRTY)
+
+#define CR0_PE	     0x1ull
+#define CR0_ET	     0x10ull
+#define CR0_WP	     0x10000ull
+#define CR0_PG	     0x80000000ull
+#define CR4_PAE	     0x20ull
+#define EFER_LME_LMA 0x500ull
+
+/* RSI: list of 32-bit addresses; RCX: its length. The same bytes serve 32-bit and 64-bit code. */
+static const struct {
+	uint64_t gpa;
+	uint8_t bytes[7];
+} loop_code[] = {
+	/* lodsl; mov %ecx,(%rax); loop; out %al,$0x10 */
+	[GUEST_WRITE] = {CODE_GPA, {0xad, 0x89, 0x08, 0xe2, 0xfb, 0xe6, 0x10}},
+	/* lodsl; mov (%rax),%edx; loop; out */
+	[GUEST_READ] = {CODE_GPA + 0x40, {0xad, 0x8b, 0x10, 0xe2, 0xfb, 0xe6, 0x10}},
+	/* lodsl; incl (%rax); loop; out */
+	[GUEST_INC] = {CODE_GPA + 0x80, {0xad, 0xff, 0x00, 0xe2, 0xfb, 0xe6, 0x10}},
+};
+/* nop; out. After an OUT, KVM_RUN skips it if RIP still stands there, so entering at the OUT itself
+ * a second time would run past it. */
+static const uint8_t empty_code[] = {0x90, 0xe6, 0x10};
+#define EMPTY_GPA (CODE_GPA + 0x100)
+
+static uint8_t *map_touched(uint64_t bytes)
+{
+	/* Reserve one huge page more, to begin at a 2 MiB boundary as a real VMM's memory does. */
+	uint8_t *p = mmap(NULL, bytes + HUGE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		die_errno("mmap of %llu bytes", (unsigned long long)bytes);
+	uint8_t *start = p + (HUGE_BYTES - (uintptr_t)p % HUGE_BYTES) % HUGE_BYTES;
+	if (start != p)
+		munmap(p, (size_t)(start - p));
+	munmap(start + bytes, HUGE_BYTES - (uint64_t)(start - p));
+	if (madvise(start, bytes, MADV_NOHUGEPAGE) < 0 && errno != EINVAL) /* EINVAL: no THP */
+		die_errno("madvise");
+	for (uint64_t off = 0; off < bytes; off += PAGE_BYTES)
+		start[off] = 1;
+	return start;
+}
+
+static void put_pte(struct guest *g, uint64_t table_gpa, uint64_t index, uint64_t value)
+{
+	memcpy(g->low + table_gpa + index * sizeof(value), &value, sizeof(value));
+}
+
+static void build_tables(struct guest *g)
+{
+	const uint64_t huge_per_gib = TABLE_ENTRIES;
+	put_pte(g, PML4_GPA, 0, PDPT_GPA | PTE_TABLE);
+	for (uint64_t gib = 0; gib < N_GIB; gib++)
+		put_pte(g, PDPT_GPA, gib, PD_GPA(gib) | PTE_TABLE);
+
+	if (g->opts.pte == GUEST_PTE_2M) {
+		for (uint64_t i = 0; i < N_GIB * huge_per_gib; i++)
+			put_pte(g, PD_GPA(i / huge_per_gib), i % huge_per_gib,
+				i * HUGE_BYTES | PTE_LEAF | PTE_HUGE);
+		return;
+	}
+	put_pte(g, PD_GPA(0), 0, PT_LOW_GPA | PTE_TABLE);
+	for (uint64_t i = 0; i < TABLE_ENTRIES; i++)
+		put_pte(g, PT_LOW_GPA, i, i * PAGE_BYTES | PTE_LEAF);
+	uint64_t tables = (g->opts.slot_pages + TABLE_ENTRIES - 1) / TABLE_ENTRIES;
+	for (uint64_t t = 0; t < tables; t++) {
+		put_pte(g, PD_GPA(0), TEST_GPA / HUGE_BYTES + t, PT_TEST_GPA(t) | PTE_TABLE);
+		for (uint64_t i = 0; i < TABLE_ENTRIES; i++)
+			put_pte(g, PT_TEST_GPA(t), i,
+				(TEST_GPA + t * HUGE_BYTES + i * PAGE_BYTES) | PTE_LEAF);
+	}
+}
+
+static void set_slot(struct guest *g, uint32_t slot, uint64_t gpa, uint64_t bytes, uint8_t *hva,
+		     uint32_t flags)
+{
+	struct kvm_userspace_memory_region region = {
+		.slot = slot,
+		.flags = flags,
+		.guest_phys_addr = gpa,
+		.memory_size = bytes,
+		.userspace_addr = (uintptr_t)hva,
+	};
+	if (ioctl(g->vm, KVM_SET_USER_MEMORY_REGION, &region) < 0)
+		die_errno("KVM_SET_USER_MEMORY_REGION slot %u", slot);
+}
+
+static void init_cpuid(struct guest *g)
+{
+	const size_t entries = 128;
+	struct kvm_cpuid2 *cpuid = calloc(1, sizeof(*cpuid) + entries * sizeof(cpuid->entries[0]));
+	if (!cpuid)
+		die_errno("out of memory");
+	cpuid->nent = (uint32_t)entries;
+	if (ioctl(g->kvm, KVM_GET_SUPPORTED_CPUID, cpuid) < 0)
+		die_errno("KVM_GET_SUPPORTED_CPUID");
+	if (ioctl(g->vcpu, KVM_SET_CPUID2, cpuid) < 0)
+		die_errno("KVM_SET_CPUID2");
+	free(cpuid);
+}
+
+static void init_sregs(struct guest *g)
+{
+	bool long_mode = g->opts.pte != GUEST_PTE_NONE;
+	struct kvm_sregs s;
+	if (ioctl(g->vcpu, KVM_GET_SREGS, &s) < 0)
+		die_errno("KVM_GET_SREGS");
+	struct kvm_segment code = {
+		.limit = 0xffffffff,
+		.selector = 8,
+		.type = 11, /* execute, read, accessed */
+		.present = 1,
+		.s = 1,
+		.g = 1,
+		.l = long_mode,
+		.db = !long_mode,
+	};
+	struct kvm_segment data = code;
+	data.selector = 16;
+	data.type = 3; /* read, write, accessed */
+	data.l = 0;
+	data.db = 1;
+	s.cs = code;
+	s.ds = s.es = s.fs = s.gs = s.ss = data;
+	s.cr0 = CR0_PE | CR0_ET;
+	if (long_mode) {
+		s.cr0 |= CR0_WP | CR0_PG;
+		s.cr3 = PML4_GPA;
+		s.cr4 = CR4_PAE;
+		s.efer = EFER_LME_LMA;
+	}
+	if (ioctl(g->vcpu, KVM_SET_SREGS, &s) < 0)
+		die_errno("KVM_SET_SREGS");
+}
+
+void guest_create(struct guest *g, const struct guest_opts *opts)
+{
+	memset(g, 0, sizeof(*g));
+	g->opts = *opts;
+	g->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	if (g->kvm < 0)
+		die_errno("/dev/kvm");
+	g->vm = ioctl(g->kvm, KVM_CREATE_VM, 0);
+	if (g->vm < 0)
+		die_errno("KVM_CREATE_VM");
+
+	g->low = map_touched(SLOT0_BYTES);
+	memset(g->low, 0, SLOT0_BYTES);
+	g->mem = map_touched(opts->slot_pages * PAGE_BYTES);
+	if (opts->pte != GUEST_PTE_NONE)
+		build_tables(g);
+	for (unsigned i = 0; i < sizeof(loop_code) / sizeof(loop_code[0]); i++)
+		memcpy(g->low + loop_code[i].gpa, loop_code[i].bytes, sizeof(loop_code[i].bytes));
+	memcpy(g->low + EMPTY_GPA, empty_code, sizeof(empty_code));
+	set_slot(g, 0, 0, SLOT0_BYTES, g->low, 0);
+	guest_log(g, opts->logged);
+
+	g->vcpu = ioctl(g->vm, KVM_CREATE_VCPU, 0);
+	if (g->vcpu < 0)
+		die_errno("KVM_CREATE_VCPU");
+	int bytes = ioctl(g->kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
+	if (bytes < 0)
+		die_errno("KVM_GET_VCPU_MMAP_SIZE");
+	g->run_bytes = (uint64_t)bytes;
+	g->run = mmap(NULL, g->run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->vcpu, 0);
+	if (g->run == MAP_FAILED)
+		die_errno("mmap of kvm_run");
+	init_cpuid(g);
+	init_sregs(g);
+}
+
+void guest_destroy(struct guest *g)
+{
+	munmap(g->run, g->run_bytes);
+	close(g->vcpu);
+	close(g->vm);
+	close(g->kvm);
+	munmap(g->mem, g->opts.slot_pages * PAGE_BYTES);
+	munmap(g->low, SLOT0_BYTES);
+}
+
+static void set_regs(struct guest *g, uint64_t rip, uint64_t count)
+{
+	struct kvm_regs regs = {
+		.rip = rip,
+		.rsi = LIST_GPA,
+		.rcx = count,
+		.rsp = STACK_GPA,
+		.rflags = 2, /* the bit that is always set */
+	};
+	if (ioctl(g->vcpu, KVM_SET_REGS, &regs) < 0)
+		die_errno("KVM_SET_REGS");
+}
+
+static void put_list(struct guest *g, uint64_t index, uint64_t gpa)
+{
+	uint32_t address = (uint32_t)gpa;
+	memcpy(g->low + LIST_GPA + index * sizeof(address), &address, sizeof(address));
+}
+
+void guest_load(struct guest *g, enum guest_loop loop, const uint32_t *pages, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		put_list(g, i, TEST_GPA + pages[i] * PAGE_BYTES);
+	set_regs(g, loop_code[loop].gpa, n);
+}
+
+void guest_load_setup(struct guest *g)
+{
+	for (uint64_t i = 0; i < LIST_PAGES; i++)
+		put_list(g, i, LIST_GPA + i * PAGE_BYTES);
+	set_regs(g, loop_code[GUEST_READ].gpa, LIST_PAGES);
+}
+
+void guest_load_empty(struct guest *g)
+{
+	set_regs(g, EMPTY_GPA, 0);
+}
+
+void guest_run(struct guest *g)
+{
+	while (ioctl(g->vcpu, KVM_RUN, 0) < 0)
+		if (errno != EINTR && errno != EAGAIN)
+			die_errno("KVM_RUN");
+	if (g->run->exit_reason != KVM_EXIT_IO)
+		die("the guest left with exit reason %u, not with its OUT", g->run->exit_reason);
+}
+
+void guest_log(struct guest *g, bool on)
+{
+	set_slot(g, 1, TEST_GPA, g->opts.slot_pages * PAGE_BYTES, g->mem,
+		 on ? KVM_MEM_LOG_DIRTY_PAGES : 0);
+}
+
+void guest_get_dirty_log(struct guest *g, uint64_t *bitmap)
+{
+	struct kvm_dirty_log log = {.slot = 1, .dirty_bitmap = bitmap};
+	if (ioctl(g->vm, KVM_GET_DIRTY_LOG, &log) < 0)
+		die_errno("KVM_GET_DIRTY_LOG");
+}
+
+void guest_check_extension(struct guest *g)
+{
+	if (ioctl(g->vm, KVM_CHECK_EXTENSION, KVM_CAP_USER_MEMORY) <= 0)
+		die_errno("KVM_CAP_USER_MEMORY");
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_KERNEL_GUEST_H
+#define KVMSIM_KERNEL_GUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * A VM with one vCPU on the running kernel's /dev/kvm, and the three loops that its guest can run.
+ *
+ * Two slots: slot 0 holds the code, the guest's page tables and the page list; slot 1 is the memory
+ * under test, mapped one to one at TEST_GPA. The host touches every page of both before the first
+ * entry and keeps huge pages away. The layout is in README.md; the model's guest has the same.
+ *
+ * Every function dies on an ioctl's failure.
+ */
+
+#define TEST_GPA   0x10000000ull
+#define PAGE_BYTES 4096ull
+
+enum guest_pte {
+	GUEST_PTE_4K,	/* 64-bit, 4-level, 4K PTEs under the tested slot */
+	GUEST_PTE_2M,	/* 64-bit, 4-level, 2M PTEs */
+	GUEST_PTE_NONE, /* 32-bit, paging off */
+};
+
+struct guest_opts {
+	uint64_t slot_pages; /* of slot 1, 1 to GUEST_MAX_SLOT_PAGES */
+	enum guest_pte pte;
+	bool logged; /* slot 1 has KVM_MEM_LOG_DIRTY_PAGES from the start */
+};
+#define GUEST_MAX_SLOT_PAGES 16384u /* what the page list and the 4K tables have room for */
+
+struct guest {
+	struct guest_opts opts;
+	int kvm, vm, vcpu;
+	struct kvm_run *run;
+	uint64_t run_bytes;
+	uint8_t *low, *mem; /* host memory of slots 0 and 1 */
+};
+
+/* One per page of the list, in its order: a 4-byte store, load, or increment. */
+enum guest_loop { GUEST_WRITE, GUEST_READ, GUEST_INC };
+
+void guest_create(struct guest *g, const struct guest_opts *opts);
+void guest_destroy(struct guest *g);
+
+/* Prepares @loop over @n pages of slot 1; guest_run() then enters it until its last OUT. */
+void guest_load(struct guest *g, enum guest_loop loop, const uint32_t *pages, uint64_t n);
+/* Prepares the READ loop over the pages of the page list itself. */
+void guest_load_setup(struct guest *g);
+/* Prepares a program that leaves at once. */
+void guest_load_empty(struct guest *g);
+void guest_run(struct guest *g);
+
+/* KVM_SET_USER_MEMORY_REGION on slot 1: dirty logging on or off. */
+void guest_log(struct guest *g, bool on);
+/* KVM_GET_DIRTY_LOG of slot 1; @bitmap has (slot_pages + 63) / 64 words. */
+void guest_get_dirty_log(struct guest *g, uint64_t *bitmap);
+void guest_check_extension(struct guest *g);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_KERNEL_PROGRAM_H
+#define KVMSIM_KERNEL_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A page-list program: what the VMM does to a VM, phase by phase, as a text file (README.md has
+ * the format). And the page lists that its patterns stand for.
+ */
+enum statement_op {
+	OP_VM,	  /* a new VM */
+	OP_SETUP, /* phase "setup" */
+	OP_PAGES, /* the page list of the statements that follow */
+	OP_WRITE,
+	OP_READ,
+	OP_INC,
+	OP_GET,
+	OP_LOG_ON,
+	OP_LOG_OFF,
+	OP_NULL,
+	OP_CHECK_EXTENSION,
+	OP_EMPTY,
+	OP_SWEEP,  /* patterns x numbers x rounds of what follows, up to OP_END */
+	OP_REPEAT, /* rounds of what follows, up to OP_END */
+	OP_END,
+};
+
+enum pattern {
+	PATTERN_NONE,
+	PATTERN_EVEN,
+	PATTERN_SEQUENTIAL,
+	PATTERN_RANDOM,
+	PATTERN_CLUSTERED16,
+	N_PATTERNS,
+};
+const char *pattern_name(enum pattern p);
+
+#define PROGRAM_ALL	  UINT64_MAX /* "all": the slot's number of pages */
+#define SWEEP_NUMBERS_MAX 24
+
+struct statement {
+	enum statement_op op;
+	bool logged;	/* OP_VM */
+	char phase[40]; /* statements that are a phase */
+	enum pattern pattern[N_PATTERNS];
+	unsigned n_patterns; /* OP_PAGES: 1 */
+	uint64_t number[SWEEP_NUMBERS_MAX];
+	unsigned n_numbers; /* OP_PAGES: 0 or 1 */
+	unsigned rounds;
+};
+
+#define PROGRAM_MAX 128
+struct program {
+	char case_name[24];
+	size_t n;
+	struct statement statement[PROGRAM_MAX];
+};
+
+/* Dies with file and line on a program that it cannot read. */
+void program_read(struct program *p, const char *path);
+
+/* Fills @pages with the list of @n pages of a slot of @slot_pages; n <= slot_pages. */
+void pattern_pages(enum pattern p, uint64_t n, uint64_t slot_pages, uint32_t *pages);
+
+#endif

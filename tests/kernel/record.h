@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_KERNEL_RECORD_H
+#define KVMSIM_KERNEL_RECORD_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tests/kernel/guest.h"
+#include "tests/kernel/program.h"
+
+/*
+ * Runs a page-list program on the kernel and writes what each phase did, as CSV rows in the
+ * columns that `kvmsim validate --matrix` reads. README.md says what each column holds.
+ */
+struct record_opts {
+	const struct program *program;
+	const char *mmu; /* the column's word */
+	uint64_t slot_pages;
+	enum guest_pte pte;
+	FILE *rows;
+};
+
+void record_header(FILE *rows);
+/* Once, with tracing: rows ev:, stat: and res:. */
+void record_events(const struct record_opts *opts);
+/* @times, without tracing: rows insns_min, insns_median and insns_max. */
+void record_insns(const struct record_opts *opts, unsigned times);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_KERNEL_STATS_H
+#define KVMSIM_KERNEL_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tests/kernel/guest.h"
+
+/*
+ * KVM_GET_STATS_FD of a VM and its vCPU: every statistic that is one number (histograms are left
+ * out). Formats: Documentation/virt/kvm/api.rst, 4.134.
+ */
+#define STATS_MAX 160
+struct stats {
+	size_t n;
+	struct stat {
+		char name[64];
+		bool gauge;    /* an instant or a peak value, not a running sum */
+		unsigned from; /* index into fds */
+		size_t offset; /* in that descriptor's data block */
+	} stat[STATS_MAX];
+	struct {
+		int fd;
+		int64_t data_offset;
+		size_t data_bytes;
+	} fds[2];
+};
+
+void stats_open(struct stats *s, const struct guest *g);
+void stats_close(struct stats *s);
+/* Reads all values, in the order of @s->stat. */
+void stats_read(const struct stats *s, uint64_t values[STATS_MAX]);
+
+#endif

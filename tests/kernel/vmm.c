@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The first process of the recorded kernel: mounts what it needs, loads kvm for each MMU of the
+ * plan, runs the plan's page-list programs, writes the rows to QEMU's debug console, powers off.
+ *
+ * A plan is a text file of lines
+ *
+ *	mmu NAME                            an entry of mmus[] below
+ *	run PROGRAM SLOT_PAGES GUEST_PTE    /cases/PROGRAM.case, 4k|2m|none
+ *
+ * Each run is a process of its own, twice: with tracing for the counts, without for instructions.
+ */
+#include "tests/kernel/vmm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/io.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/kernel/record.h"
+
+#define DEBUGCON_PORT 0xe9
+#define INSNS_TIMES   3u
+
+static const struct mmu {
+	const char *name, *kvm_params, *amd_params;
+} mmus[] = {
+	{"npt0-long64", "", "npt=0"},
+	{"npt0-flat32", "", "npt=0"},
+	{"npt1-tdp0", "tdp_mmu=0", "npt=1"},
+	{"npt1-tdp1", "", "npt=1"},
+};
+
+static void complain(const char *fmt, va_list args)
+{
+	fputs("vmm: ", stderr);
+	vfprintf(stderr, fmt, args);
+}
+
+void die(const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	complain(fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+void die_errno(const char *fmt, ...)
+{
+	va_list args;
+	int err = errno;
+	va_start(args, fmt);
+	complain(fmt, args);
+	va_end(args);
+	fprintf(stderr, ": %s\n", strerror(err));
+	exit(1);
+}
+
+long read_text(const char *path, char *buf, uint64_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	uint64_t used = 0;
+	ssize_t n;
+	while (used < size - 1 && (n = read(fd, buf + used, size - 1 - used)) > 0)
+		used += (uint64_t)n;
+	close(fd);
+	buf[used] = '\0';
+	return (long)used;
+}
+
+void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || close(fd) < 0)
+		die_errno("%s", path);
+}
+
+static ssize_t write_port(void *cookie, const char *buf, size_t size)
+{
+	(void)cookie;
+	outsb(DEBUGCON_PORT, buf, size);
+	return (ssize_t)size;
+}
+
+static FILE *open_rows(void)
+{
+	static const cookie_io_functions_t port = {.write = write_port};
+	if (ioperm(DEBUGCON_PORT, 1, 1) < 0)
+		die_errno("ioperm");
+	FILE *rows = fopencookie(NULL, "w", port);
+	if (!rows)
+		die_errno("fopencookie");
+	return rows;
+}
+
+static void mount_all(void)
+{
+	static const struct {
+		const char *type, *where;
+	} mounts[] = {
+		{"devtmpfs", "/dev"},
+		{"sysfs", "/sys"},
+		{"tracefs", "/sys/kernel/tracing"},
+	};
+	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		mkdir(mounts[i].where, 0755);
+		/* EBUSY: the kernel did it */
+		if (mount(mounts[i].type, mounts[i].where, mounts[i].type, 0, NULL) < 0 &&
+		    errno != EBUSY)
+			die_errno("mounting %s", mounts[i].where);
+	}
+}
+
+static void load(const char *module, const char *params)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/modules/%s.ko", module);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || syscall(SYS_finit_module, fd, params, 0) < 0)
+		die_errno("loading %s %s", path, params);
+	close(fd);
+}
+
+static void unload(const char *module)
+{
+	if (syscall(SYS_delete_module, module, O_NONBLOCK) < 0)
+		die_errno("unloading %s", module);
+}
+
+static void change_mmu(const struct mmu **now, const char *name)
+{
+	const struct mmu *wanted = NULL;
+	for (unsigned i = 0; i < sizeof(mmus) / sizeof(mmus[0]); i++)
+		if (name && strcmp(name, mmus[i].name) == 0)
+			wanted = &mmus[i];
+	if (!wanted)
+		die("plan: no MMU called '%s'", name ? name : "");
+	if (*now) {
+		unload("kvm_amd");
+		unload("kvm");
+	}
+	load("kvm", wanted->kvm_params);
+	load("kvm-amd", wanted->amd_params);
+	*now = wanted;
+}
+
+static void run(const struct mmu *mmu, const char *name, const char *slot_pages, const char *pte)
+{
+	static struct program program;
+	char path[64];
+	if (!mmu || !name || !slot_pages || !pte)
+		die("plan: expected mmu NAME, then run PROGRAM SLOT_PAGES GUEST_PTE");
+	snprintf(path, sizeof(path), "/cases/%s.case", name);
+	program_read(&program, path);
+
+	struct record_opts opts = {
+		.program = &program,
+		.mmu = mmu->name,
+		.slot_pages = strtoull(slot_pages, NULL, 10),
+		.pte = strcmp(pte, "4k") == 0	? GUEST_PTE_4K
+		       : strcmp(pte, "2m") == 0 ? GUEST_PTE_2M
+						: GUEST_PTE_NONE,
+	};
+	bool flat = strcmp(mmu->name, "npt0-flat32") == 0;
+	if (flat != (opts.pte == GUEST_PTE_NONE) || opts.slot_pages == 0 ||
+	    opts.slot_pages > GUEST_MAX_SLOT_PAGES)
+		die("plan: cannot run %s on %s with %s pages, guest PTEs %s", name, mmu->name,
+		    slot_pages, pte);
+	for (int tracing = 1; tracing >= 0; tracing--) {
+		pid_t child = fork();
+		if (child == 0) {
+			opts.rows = open_rows();
+			if (tracing)
+				record_events(&opts);
+			else
+				record_insns(&opts, INSNS_TIMES);
+			exit(fclose(opts.rows) == 0 ? 0 : 1);
+		}
+		int status;
+		if (child < 0 || waitpid(child, &status, 0) < 0)
+			die_errno("fork");
+		if (status != 0) {
+			die("%s %s on %s ended with status %d", name, slot_pages, mmu->name,
+			    status);
+		}
+	}
+	printf("vmm: %s %s %s %s\n", mmu->name, name, slot_pages, pte);
+}
+
+/* The plan is read whole first: a child's exit() moves the file position that it shares. */
+static void run_plan(const char *path)
+{
+	static char plan[8192];
+	const struct mmu *mmu = NULL;
+	char *lines_save = NULL;
+	long bytes = read_text(path, plan, sizeof(plan));
+	if (bytes < 0 || bytes == (long)sizeof(plan) - 1)
+		die("%s: missing, or longer than %zu bytes", path, sizeof(plan) - 2);
+	for (char *line = strtok_r(plan, "\n", &lines_save); line;
+	     line = strtok_r(NULL, "\n", &lines_save)) {
+		char *save = NULL;
+		line[strcspn(line, "#")] = '\0';
+		const char *word = strtok_r(line, " \t", &save);
+		if (!word)
+			continue;
+		const char *first = strtok_r(NULL, " \t", &save);
+		if (strcmp(word, "mmu") == 0) {
+			change_mmu(&mmu, first);
+		} else if (strcmp(word, "run") == 0) {
+			const char *slot_pages = strtok_r(NULL, " \t", &save);
+			run(mmu, first, slot_pages, strtok_r(NULL, " \t", &save));
+		} else {
+			die("plan: expected mmu or run, found '%s'", word);
+		}
+	}
+}
+
+static void power_off(void)
+{
+	if (getpid() != 1)
+		return; /* a run's process inherits atexit() */
+	fflush(NULL);
+	sync();
+	reboot(RB_POWER_OFF);
+}
+
+int main(void)
+{
+	if (getpid() != 1) {
+		fputs("vmm: I am the first process of a kernel that validate.sh boots\n", stderr);
+		return 2;
+	}
+	/* A failure anywhere ends the kernel, too; what is missing then is the line "vmm: done". */
+	atexit(power_off);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	mount_all();
+	FILE *rows = open_rows();
+	record_header(rows);
+	fclose(rows);
+	load("irqbypass", "");
+	run_plan("/plan");
+	puts("vmm: done");
+	return 0;
+}

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/draw.h"
+
+/* The three rounds: drawn shadow pages, and the ends of their range. */
+enum { ROUND_DRAWN, ROUND_LO, ROUND_HI, N_ROUNDS };
+
+struct work {
+	const struct compare_opts *opts;
+	struct compare *out;
+	struct run_opts *list; /* [round][replicate][policy] */
+	size_t n;
+	struct draw *draw; /* [replicate] */
+	double *value;	   /* [round][policy][metric][replicate] */
+	struct {
+		uint64_t n[N_COUNTS];
+		cycles_t cycles[N_COUNTS];
+	} * counts; /* [policy], of replicate 0 */
+};
+
+static double *values(const struct work *w, int round, size_t policy, int metric)
+{
+	return w->value +
+	       ((round * w->opts->n_policies + policy) * N_METRICS + metric) * w->opts->replicates;
+}
+
+static int done(void *ctx, size_t i, const struct run_result *r)
+{
+	struct work *w = ctx;
+	size_t policy = i % w->opts->n_policies;
+	size_t replicate = i / w->opts->n_policies % w->opts->replicates;
+	int round = (int)(i / w->opts->n_policies / w->opts->replicates);
+	double metric[N_METRICS];
+	int err = metrics_of(r, metric);
+
+	if (err)
+		return kvmsim_err(w->opts->run.errors, err, "out of memory");
+	for (int m = 0; m < N_METRICS; m++)
+		values(w, round, policy, m)[replicate] = metric[m];
+	if (round == ROUND_DRAWN && replicate == 0) {
+		memcpy(w->counts[policy].n, r->counts, sizeof(r->counts));
+		memcpy(w->counts[policy].cycles, r->count_cycles, sizeof(r->count_cycles));
+	}
+	w->out->torn |= r->torn;
+	w->out->runs++;
+	return w->opts->done ? w->opts->done(w->opts->ctx, &w->list[i], r, metric) : 0;
+}
+
+static void warn(void *ctx, const char *msg)
+{
+	const struct work *w = ctx;
+
+	if (w->opts->warn)
+		w->opts->warn(w->opts->ctx, msg);
+}
+
+static int plan(struct work *w)
+{
+	const struct compare_opts *o = w->opts;
+	int rounds = w->out->range ? N_ROUNDS : 1;
+	struct draw_opts d = {.profile = o->run.profile,
+			      .seed = o->run.seed,
+			      .n_phases = o->n_phases,
+			      .shadow_lo = o->shadow_lo,
+			      .shadow_hi = o->shadow_hi};
+	struct draw_plan *draws = NULL;
+	int err;
+
+	w->n = (size_t)rounds * o->replicates * o->n_policies;
+	w->list = calloc(w->n, sizeof(*w->list));
+	w->draw = calloc(o->replicates, sizeof(*w->draw));
+	w->value = calloc(w->n * N_METRICS, sizeof(*w->value));
+	w->counts = calloc(o->n_policies, sizeof(*w->counts));
+	if (!w->list || !w->draw || !w->value || !w->counts)
+		return kvmsim_err(o->run.errors, KVMSIM_ENOMEM, "out of memory");
+	err = draw_plan_create(&d, o->run.errors, &draws);
+	if (err)
+		return err;
+	w->out->n_prices = draw_prices(draws);
+	for (uint32_t i = 0; !err && i < o->replicates; i++)
+		err = draw_replicate(draws, i, &w->draw[i]);
+	draw_plan_free(draws);
+	if (err)
+		return kvmsim_err(o->run.errors, err, "%s", kvmsim_strerror(err));
+	for (size_t i = 0; i < w->n; i++) {
+		uint32_t replicate = i / o->n_policies % o->replicates;
+		const uint64_t sps[N_ROUNDS] = {w->draw[replicate].shadow_pages, o->shadow_lo,
+						o->shadow_hi};
+
+		w->list[i] = o->run;
+		w->list[i].dirty = o->policies[i % o->n_policies];
+		w->list[i].profile = w->draw[replicate].profile;
+		w->list[i].phase = w->draw[replicate].phase;
+		w->list[i].shadow_pages = sps[i / o->n_policies / o->replicates];
+		w->list[i].replicate = replicate;
+	}
+	return 0;
+}
+
+/* ---- what the profile does not price ---- */
+
+static bool priced(const struct profile *p, uint16_t count)
+{
+	return profile_price(p, count) || profile_sigma(p, count) || profile_source(p, count) ||
+	       profile_group(p, count);
+}
+
+static void find_unpriced(const struct work *w, size_t policy)
+{
+	struct compare_policy *p = &w->out->policy[policy];
+
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		uint64_t a = w->counts[0].n[c], b = w->counts[policy].n[c];
+
+		/* Costs that are computed rather than priced have cycles. */
+		if (a == b || priced(w->opts->run.profile, c) || w->counts[0].cycles[c] ||
+		    w->counts[policy].cycles[c])
+			continue;
+		p->unpriced[c] = b > a ? 1 : -1;
+		p->any_unpriced = true;
+	}
+}
+
+static bool favours_unpriced(const struct compare_policy *p, double rel)
+{
+	for (uint16_t c = 0; c < N_COUNTS; c++)
+		if ((p->unpriced[c] > 0 && rel <= 0) || (p->unpriced[c] < 0 && rel >= 0))
+			return true;
+	return false;
+}
+
+/* ---- judging ---- */
+
+static int judge(const struct work *w, int round, size_t policy, struct verdict_pair *pair,
+		 enum compare_gap *gap)
+{
+	for (int m = 0; m < N_METRICS; m++) {
+		int err = verdict_judge(values(w, round, 0, m), values(w, round, policy, m),
+					w->opts->replicates, &w->opts->verdict, &pair[m]);
+
+		if (err)
+			return kvmsim_err(w->opts->run.errors, err, "%s", kvmsim_strerror(err));
+		gap[m] = pair[m].model == VERDICT_CANNOT_TELL ? GAP_ZERO : GAP_NONE;
+		if (gap[m] == GAP_NONE && metric_is_cost(m) &&
+		    favours_unpriced(&w->out->policy[policy], pair[m].rel.value)) {
+			gap[m] = GAP_UNPRICED;
+			pair[m].model = pair[m].real = pair[m].tends = VERDICT_CANNOT_TELL;
+		}
+	}
+	return 0;
+}
+
+static enum verdict combine(const struct verdict_pair *pair, bool real)
+{
+	enum verdict v[N_METRICS];
+	size_t n = 0;
+
+	for (int m = 0; m < N_METRICS; m++)
+		if (metric_is_cost(m))
+			v[n++] = real ? pair[m].real : pair[m].model;
+	return verdict_combine(v, n);
+}
+
+/* The fewest runs that show a difference in some cost; when none has one, those that show in
+ * every cost that there is none worth having. */
+static void settle(struct compare_policy *p)
+{
+	uint64_t differ = 0, same = 0;
+	enum verdict tends = VERDICT_INCONCLUSIVE;
+	bool never = false, told = false;
+
+	for (int m = 0; m < N_METRICS; m++) {
+		const struct verdict_pair *v = &p->pair[m];
+
+		if (!metric_is_cost(m) || v->real == VERDICT_CANNOT_TELL)
+			continue;
+		told = true;
+		if (v->tends == VERDICT_FASTER || v->tends == VERDICT_SLOWER) {
+			if (!differ || v->runs_needed < differ) {
+				differ = v->runs_needed;
+				tends = v->tends;
+			}
+		} else if (v->tends == VERDICT_SAME) {
+			same = v->runs_needed > same ? v->runs_needed : same;
+		} else {
+			never = true;
+		}
+	}
+	p->runs_needed = differ ? differ : never ? 0 : same;
+	p->tends = differ ? tends : !told ? VERDICT_CANNOT_TELL : never ? tends : VERDICT_SAME;
+}
+
+static int judge_all(struct work *w)
+{
+	struct compare *c = w->out;
+	size_t n_pairs = 0;
+	struct verdict_pair **all = calloc(c->n * N_METRICS, sizeof(*all));
+	int err = all ? 0 : kvmsim_err(w->opts->run.errors, KVMSIM_ENOMEM, "out of memory");
+
+	for (size_t k = 1; !err && k < c->n; k++) {
+		find_unpriced(w, k);
+		err = judge(w, ROUND_DRAWN, k, c->policy[k].pair, c->policy[k].gap);
+		for (int m = 0; m < N_METRICS; m++)
+			if (metric_is_cost(m))
+				all[n_pairs++] = &c->policy[k].pair[m];
+	}
+	err = err ? err : verdict_correct(all, n_pairs, &w->opts->verdict);
+	for (size_t k = 1; !err && k < c->n; k++) {
+		struct compare_policy *p = &c->policy[k];
+
+		p->model = combine(p->pair, false);
+		p->real = combine(p->pair, true);
+		settle(p);
+		for (int round = ROUND_LO; !err && c->range && round < N_ROUNDS; round++) {
+			struct compare_edge *e = round == ROUND_LO ? &p->lo : &p->hi;
+			struct verdict_pair pair[N_METRICS];
+			enum compare_gap gap[N_METRICS];
+
+			err = judge(w, round, k, pair, gap);
+			e->real = combine(pair, true);
+			e->rel = pair[METRIC_get_dirty_log_mean].rel.value;
+		}
+	}
+	free(all);
+	return err;
+}
+
+/* ---- the crossover ---- */
+
+/* GET_DIRTY_LOG mean of a policy with @sps shadow pages, stated prices and the first phase. */
+static int nominal(const struct work *w, size_t policy, uint64_t sps, double *mean)
+{
+	struct run_opts opts = w->opts->run;
+	struct run_result r;
+	double metric[N_METRICS];
+	int err;
+
+	opts.dirty = w->opts->policies[policy];
+	opts.phase = 0;
+	opts.replicate = 0;
+	opts.shadow_pages = sps;
+	err = w->opts->run_fn(&opts, &r);
+	if (err)
+		return err;
+	err = metrics_of(&r, metric);
+	run_result_free(&r);
+	w->out->runs++;
+	*mean = metric[METRIC_get_dirty_log_mean];
+	return err;
+}
+
+static int difference(const struct work *w, size_t policy, uint64_t sps, double *out)
+{
+	double base, other;
+	int err = nominal(w, 0, sps, &base);
+
+	err = err ? err : nominal(w, policy, sps, &other);
+	if (!err)
+		*out = other - base;
+	return err;
+}
+
+/* Bisects to 1%, where the sides differ at the ends of the range. */
+static int find_crossover(struct work *w, size_t policy)
+{
+	uint64_t lo = w->opts->shadow_lo, hi = w->opts->shadow_hi;
+	struct compare_policy *p = &w->out->policy[policy];
+	double at_lo, at_hi, at_mid;
+	int err;
+
+	if (p->any_unpriced || !(p->lo.rel * p->hi.rel < 0))
+		return 0;
+	err = difference(w, policy, lo, &at_lo);
+	err = err ? err : difference(w, policy, hi, &at_hi);
+	if (err || !(at_lo * at_hi < 0))
+		return err;
+	while (hi - lo > 1 + hi / 100) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		err = difference(w, policy, mid, &at_mid);
+		if (err)
+			return err;
+		if ((at_mid < 0) == (at_lo < 0))
+			lo = mid;
+		else
+			hi = mid;
+	}
+	p->crossover = lo + (hi - lo) / 2;
+	return 0;
+}
+
+int compare_run(const struct compare_opts *opts, struct compare *out)
+{
+	struct work w = {.opts = opts, .out = out};
+	int err;
+
+	*out = (struct compare){.n = opts->n_policies,
+				.replicates = opts->replicates,
+				.range = opts->shadow_lo < opts->shadow_hi};
+	if (opts->n_policies < 2 || opts->replicates < 2)
+		return kvmsim_err(opts->run.errors, KVMSIM_EINVAL,
+				  "a comparison needs two policies and two replicates");
+	out->policy = calloc(out->n, sizeof(*out->policy));
+	err = out->policy ? plan(&w) : kvmsim_err(opts->run.errors, KVMSIM_ENOMEM, "out of memory");
+	if (!err) {
+		const struct jobs jobs = {.list = w.list,
+					  .n = w.n,
+					  .workers = opts->workers,
+					  .run = opts->run_fn,
+					  .done = done,
+					  .warn = warn,
+					  .ctx = &w};
+
+		err = jobs_run(&jobs, opts->run.errors);
+	}
+	for (size_t k = 0; !err && k < out->n; k++) {
+		out->policy[k].text = opts->policies[k];
+		for (int m = 0; !err && m < N_METRICS; m++) {
+			size_t bytes = opts->replicates * sizeof(double);
+
+			out->policy[k].value[m] = malloc(bytes);
+			if (!out->policy[k].value[m])
+				err = kvmsim_err(opts->run.errors, KVMSIM_ENOMEM, "out of memory");
+			else
+				memcpy(out->policy[k].value[m], values(&w, ROUND_DRAWN, k, m),
+				       bytes);
+		}
+	}
+	err = err ? err : judge_all(&w);
+	for (size_t k = 1; !err && out->range && k < out->n; k++)
+		err = find_crossover(&w, k);
+	for (uint32_t i = 0; w.draw && i < opts->replicates; i++)
+		draw_release(&w.draw[i]);
+	free(w.draw);
+	free(w.list);
+	free(w.value);
+	free(w.counts);
+	if (err)
+		compare_free(out);
+	return err;
+}
+
+void compare_free(struct compare *c)
+{
+	for (size_t k = 0; c->policy && k < c->n; k++)
+		for (int m = 0; m < N_METRICS; m++)
+			free(c->policy[k].value[m]);
+	free(c->policy);
+	*c = (struct compare){0};
+}
+
+int compare_split_policies(const char *text, char ***out, size_t *n)
+{
+	char **list = calloc(strlen(text) + 1, sizeof(*list)); /* more than there can be */
+	int err = list ? 0 : KVMSIM_ENOMEM;
+	size_t k = 0;
+
+	while (!err) {
+		size_t len = strcspn(text, ",");
+		bool param = memchr(text, '=', len);
+
+		if (!len || (param && !k)) {
+			err = KVMSIM_EINVAL;
+		} else if (param) {
+			size_t had = strlen(list[k - 1]);
+			char *grown = realloc(list[k - 1], had + len + 2);
+
+			if (grown) {
+				grown[had] = ',';
+				memcpy(grown + had + 1, text, len);
+				grown[had + len + 1] = '\0';
+				list[k - 1] = grown;
+			} else {
+				err = KVMSIM_ENOMEM;
+			}
+		} else if (!(list[k] = strndup(text, len))) {
+			err = KVMSIM_ENOMEM;
+		} else {
+			k++;
+		}
+		if (!text[len])
+			break;
+		text += len + 1;
+	}
+	if (err) {
+		compare_free_policies(list, k);
+		return err;
+	}
+	*out = list;
+	*n = k;
+	return 0;
+}
+
+void compare_free_policies(char **policies, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(policies[i]);
+	free(policies);
+}

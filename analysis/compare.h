@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_ANALYSIS_COMPARE_H
+#define KVMSIM_ANALYSIS_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/jobs.h"
+#include "analysis/metrics.h"
+#include "analysis/run.h"
+#include "analysis/verdict.h"
+
+/*
+ * Policies against the first of them, on one input, over replicates that share their draws.
+ *
+ * Where the active shadow pages are a range, everything is run three times: with the pages drawn
+ * from the range, at its lower and at its upper end, so that a verdict that hangs on a number
+ * which the trace does not show says so.
+ *
+ * A count that differs between two policies and that the profile does not price makes the one
+ * with more of it look too cheap. A verdict in its favour is then CANNOT_TELL; one against it
+ * stands. A price is given when it is positive, has a standard error or a stated source.
+ */
+struct compare_opts {
+	struct run_opts
+		run; /* what all runs share; dirty, phase, shadow_pages, replicate: unused */
+	const char *const *policies; /* policy texts; the first is the baseline */
+	size_t n_policies;	     /* at least 2 */
+	uint32_t replicates;	     /* at least 2 */
+	uint64_t n_phases;	     /* epochs in a collection interval */
+	uint64_t shadow_lo, shadow_hi;
+	struct verdict_opts verdict;
+	unsigned workers;
+	run_fn run_fn;
+	/* Each run, in a fixed order; may be NULL. A negative error ends the comparison. */
+	int (*done)(void *ctx, const struct run_opts *opts, const struct run_result *r,
+		    const double metric[N_METRICS]);
+	void (*warn)(void *ctx, const char *msg); /* may be NULL */
+	void *ctx;
+};
+
+/* Why a metric has no answer. */
+enum compare_gap {
+	GAP_NONE,
+	GAP_ZERO,     /* the baseline's value is 0 in some replicate */
+	GAP_UNPRICED, /* decided by counts that the profile does not price */
+};
+
+struct compare_edge {
+	enum verdict real;
+	double rel; /* relative difference of GET_DIRTY_LOG mean */
+};
+
+struct compare_policy {
+	const char *text;
+	double *value[N_METRICS]; /* [replicate] */
+	/* Against the baseline (none of this for the baseline itself): */
+	struct verdict_pair pair[N_METRICS];
+	enum compare_gap gap[N_METRICS];
+	int8_t unpriced[N_COUNTS]; /* unpriced and differing: +1 more in the policy, -1 less */
+	bool any_unpriced;
+	enum verdict model, real; /* over all costs */
+	enum verdict tends;	  /* what enough runs would show */
+	uint64_t runs_needed;	  /* until something is shown in some cost; 0: never */
+	struct compare_edge lo, hi;
+	uint64_t crossover; /* active shadow pages where GET_DIRTY_LOG mean changes sides; 0: not */
+};
+
+struct compare {
+	struct compare_policy *policy; /* [n] */
+	size_t n;
+	uint32_t replicates;
+	size_t n_prices; /* drawn per replicate */
+	bool range;	 /* lo and hi are set */
+	bool torn;
+	uint64_t runs; /* of the model, all told */
+};
+
+/* Errors: those of the draws and of the runs, with one message on opts->run.errors; KVMSIM_EINVAL
+ * for options out of range. */
+int compare_run(const struct compare_opts *opts, struct compare *out);
+void compare_free(struct compare *c);
+
+/* Splits "walk,mask,hybrid,threshold=3" into policies: an item with '=' belongs to the policy
+ * before it. *out holds *n texts, freed as compare_free_policies(*out, *n). KVMSIM_EINVAL (an
+ * empty item, or a parameter before any policy), KVMSIM_ENOMEM. */
+int compare_split_policies(const char *text, char ***out, size_t *n);
+void compare_free_policies(char **policies, size_t n);
+
+#endif

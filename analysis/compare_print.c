@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/compare_view.h"
+#include "analysis/output.h"
+#include "model/sim/profile.h"
+
+/* The table for people. The headline comes first: what real machines would show. */
+
+const char *evidence_name(enum policy_evidence e)
+{
+	static const char *const name[] = {[EVIDENCE_NONE] = "none",
+					   [EVIDENCE_PUBLISHED] = "published",
+					   [EVIDENCE_ORACLE] = "oracle-exact"};
+
+	return name[e];
+}
+
+/* @value to the digit that @noise leaves standing; whole numbers where it leaves more. */
+static const char *to_noise(char buf[OUT_TEXT], double value, double noise)
+{
+	double unit = noise >= 10 ? pow(10, floor(log10(noise))) : 1;
+
+	return out_u64(buf, (uint64_t)(round(value / unit) * unit));
+}
+
+/* A signed percentage of the fraction @x, with the decimals that the noise @half leaves. */
+static const char *percent(char buf[OUT_TEXT], double x, double half)
+{
+	int decimals = half > 0 ? (int)-floor(log10(half * 100)) : 2;
+
+	decimals = decimals < 0 ? 0 : decimals > 2 ? 2 : decimals;
+	snprintf(buf, OUT_TEXT, "%+.*f%%", decimals, x * 100);
+	return buf;
+}
+
+static double sd_percent(double sd, double mean)
+{
+	return mean > 0 ? 100 * sd / mean : 0;
+}
+
+/* "A, B and C": the titles of the costs whose verdict is @which. Nothing: false. */
+static bool print_titles(const struct compare_policy *p, bool real, enum verdict which, FILE *to)
+{
+	int n = 0, k = 0;
+
+	for (int m = 0; m < N_METRICS; m++)
+		n += metric_is_cost(m) && (real ? p->pair[m].real : p->pair[m].model) == which;
+	for (int m = 0; m < N_METRICS; m++) {
+		if (!metric_is_cost(m) || (real ? p->pair[m].real : p->pair[m].model) != which)
+			continue;
+		fprintf(to, "%s%s", !k ? "" : k + 1 < n ? ", " : " and ", metric_desc[m].title);
+		k++;
+	}
+	return n > 0;
+}
+
+static void print_unpriced(const struct compare_view *v, const struct compare_policy *p, FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "profile %s prices none of ", profile_name(v->opts->run.profile));
+	for (int c = 0; c < N_COUNTS; c++) {
+		if (!p->unpriced[c])
+			continue;
+		fprintf(to, "%s%s", comma, model_vocabulary.counts[c]);
+		comma = ", ";
+	}
+}
+
+static void print_runs(uint64_t runs, FILE *to)
+{
+	char n[OUT_TEXT];
+
+	fprintf(to, "%s runs of each", out_u64(n, runs));
+}
+
+static void print_verdict(const struct compare_view *v, const struct compare_policy *p, bool real,
+			  FILE *to)
+{
+	enum verdict which = real ? p->real : p->model;
+
+	fprintf(to, "  %s: %s", p->text, verdict_name(which));
+	switch (which) {
+	case VERDICT_FASTER:
+	case VERDICT_SLOWER:
+		fputs(" in ", to);
+		print_titles(p, real, which, to);
+		break;
+	case VERDICT_MIXED:
+		fputs(": faster in ", to);
+		print_titles(p, real, VERDICT_FASTER, to);
+		fputs(", slower in ", to);
+		print_titles(p, real, VERDICT_SLOWER, to);
+		break;
+	case VERDICT_CANNOT_TELL:
+		fputs(": ", to);
+		if (p->any_unpriced)
+			print_unpriced(v, p, to);
+		else
+			fputs("every cost of the baseline is 0", to);
+		break;
+	default:
+		break;
+	}
+	if (real && which == VERDICT_INCONCLUSIVE) {
+		if (p->runs_needed) {
+			fputs("; ", to);
+			print_runs(p->runs_needed, to);
+			fprintf(to, " would show %s",
+				p->tends == VERDICT_SAME ? "no difference worth having"
+							 : verdict_name(p->tends));
+		} else {
+			fputs("; no number of runs would settle it: the replicates differ too much",
+			      to);
+		}
+	} else if (real && (which == VERDICT_FASTER || which == VERDICT_SLOWER)) {
+		fputs("; ", to);
+		print_runs(p->runs_needed, to);
+		fputs(" are enough", to);
+	}
+	fputc('\n', to);
+	if (which != VERDICT_CANNOT_TELL && real && p->any_unpriced) {
+		fputs("    not all is told: ", to);
+		print_unpriced(v, p, to);
+		fputc('\n', to);
+	}
+}
+
+static void print_range(const struct compare_view *v, const struct compare_policy *p, FILE *to)
+{
+	const struct compare_opts *o = v->opts;
+	char lo[OUT_TEXT], hi[OUT_TEXT], a[OUT_TEXT], b[OUT_TEXT], at[OUT_TEXT];
+
+	fprintf(to, "  %s: %s at %s (GET_DIRTY_LOG mean %s), %s at %s (%s)", p->text,
+		verdict_name(p->lo.real), out_u64(lo, o->shadow_lo), percent(a, p->lo.rel, 0),
+		verdict_name(p->hi.real), out_u64(hi, o->shadow_hi), percent(b, p->hi.rel, 0));
+	if (p->lo.real != p->hi.real)
+		fputs(": depends on the number of active shadow pages", to);
+	if (p->crossover)
+		fprintf(to, "; crossover at about %s", out_u64(at, p->crossover));
+	fputc('\n', to);
+}
+
+static void value_cells(struct table *t, double mean, double sd)
+{
+	char buf[OUT_TEXT];
+
+	table_cell(t, "%s", to_noise(buf, mean, sd));
+	table_cell(t, "%.1f%%", sd_percent(sd, mean));
+}
+
+static void pair_cells(struct table *t, const struct compare_policy *p, int m)
+{
+	const struct verdict_pair *q = &p->pair[m];
+	double half = (q->rel.hi - q->rel.lo) / 2;
+	char a[OUT_TEXT], b[OUT_TEXT];
+
+	if (p->gap[m] == GAP_ZERO) {
+		table_cell(t, "cannot tell (%s)", q->mean > 0 ? "baseline 0" : "both 0");
+		return;
+	}
+	if (p->gap[m] == GAP_UNPRICED) {
+		table_cell(t, "cannot tell (not priced)");
+		return;
+	}
+	table_cell(t, "%s", percent(a, q->rel.value, half));
+	table_cell(t, "%s to %s", percent(a, q->rel.lo, half), percent(b, q->rel.hi, half));
+	half = (q->rel_hi - q->rel_lo) / 2;
+	table_cell(t, "%s to %s", percent(a, q->rel_lo, half), percent(b, q->rel_hi, half));
+	if (!metric_is_cost(m))
+		return;
+	table_cell(t, "%s", verdict_name(q->model));
+	table_cell(t, "%s", verdict_name(q->real));
+	if (q->runs_needed)
+		table_cell(t, "%s (%s)", out_u64(a, q->runs_needed), verdict_name(q->tends));
+	else
+		table_cell(t, "never");
+}
+
+static int print_table(const struct compare_view *v, const struct compare_policy *p, FILE *to)
+{
+	const char *unit = profile_unit(v->opts->run.profile);
+	struct table *t = table_create("llrrrrrrrlll");
+	int err;
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	fprintf(to, "\n%s against %s\n", p->text, v->c->policy[0].text);
+	table_cell(t, "metric");
+	table_cell(t, "unit");
+	table_cell(t, "baseline");
+	table_cell(t, "sd");
+	table_cell(t, "policy");
+	table_cell(t, "sd");
+	table_cell(t, "difference");
+	table_cell(t, "%g%% interval", 100 * v->opts->verdict.level);
+	table_cell(t, "%g%% of replicates", 100 * v->opts->verdict.level);
+	table_cell(t, "model");
+	table_cell(t, "%" PRIu64 " runs", v->opts->verdict.runs);
+	table_cell(t, "runs to settle");
+	for (int m = 0; m < N_METRICS; m++) {
+		table_cell(t, "%s", metric_desc[m].title);
+		table_cell(t, "%s", metric_unit(m, unit));
+		value_cells(t, p->pair[m].base_mean, p->pair[m].base_sd);
+		value_cells(t, p->pair[m].mean, p->pair[m].sd);
+		pair_cells(t, p, m);
+		table_end_row(t);
+	}
+	err = table_print(t, to);
+	table_free(t);
+	return err;
+}
+
+static void print_head(const struct compare_view *v, FILE *to)
+{
+	const struct compare_opts *o = v->opts;
+	char a[OUT_TEXT], b[OUT_TEXT];
+
+	fprintf(to, "%s, slot %s, kernel %s on %s, profile %s (%s)\n",
+		o->run.trace ? o->run.trace : o->run.scenario, o->run.slot ? o->run.slot : "all",
+		v->preset, mmu_kind_name(v->mmu), profile_name(o->run.profile),
+		profile_unit(o->run.profile));
+	fprintf(to, "%" PRIu32 " replicates, seed %" PRIu64, o->replicates, o->run.seed);
+	if (v->interval)
+		fprintf(to, ", a collection every %s instructions", out_u64(a, v->interval));
+	fprintf(to, "; active shadow pages %s", out_u64(a, o->shadow_lo));
+	if (v->c->range)
+		fprintf(to, " to %s", out_u64(b, o->shadow_hi));
+	fprintf(to, "; drawn in each: %s%s%zu prices\n", o->n_phases > 1 ? "phase, " : "",
+		v->c->range ? "shadow pages, " : "", v->c->n_prices);
+	if (v->c->torn)
+		fputs("The trace ends early: this covers what was there.\n", to);
+}
+
+int compare_print(const struct compare_view *v, FILE *to)
+{
+	const struct compare_opts *o = v->opts;
+	int err = 0;
+
+	print_head(v, to);
+	fprintf(to,
+		"\nOn real machines, %" PRIu64
+		" runs of each against %s (run-to-run spread %g%% %s, smallest effect %g%%, "
+		"power %g%%):\n",
+		o->verdict.runs, v->c->policy[0].text, 100 * o->verdict.spread, v->spread_source,
+		100 * o->verdict.min_effect, 100 * o->verdict.power);
+	for (size_t k = 1; k < v->c->n; k++)
+		print_verdict(v, &v->c->policy[k], true, to);
+	fprintf(to, "In the model (paired replicates, %g%%, Holm's correction):\n",
+		100 * o->verdict.level);
+	for (size_t k = 1; k < v->c->n; k++)
+		print_verdict(v, &v->c->policy[k], false, to);
+	if (v->c->range) {
+		fputs("By the number of active shadow pages:\n", to);
+		for (size_t k = 1; k < v->c->n; k++)
+			print_range(v, &v->c->policy[k], to);
+	}
+	fprintf(to, "Evidence on %s:", mmu_kind_name(v->mmu));
+	for (size_t k = 0; k < v->c->n; k++)
+		fprintf(to, "%s %s %s", k ? "," : "", v->c->policy[k].text,
+			evidence_name(v->evidence[k]));
+	fputc('\n', to);
+	for (size_t k = 1; !err && k < v->c->n; k++)
+		err = print_table(v, &v->c->policy[k], to);
+	return err;
+}

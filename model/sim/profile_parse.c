@@ -21,7 +21,11 @@ struct parse {
 	unsigned line;
 	struct profile *profile;
 	const struct kvmsim_errsink *errors;
-	int err; /* the first error; everything after it is skipped */
+	/* The first error; everything after it is skipped. Told at the end, since libinih goes on
+	 * after a line that it cannot read and says so only then. */
+	int err;
+	unsigned err_line;
+	char msg[512];
 	/* What has been given, to refuse it twice. */
 	unsigned *seen[N_KEY_KINDS]; /* [count] -> line */
 	unsigned *seen_param, *seen_pair;
@@ -31,15 +35,15 @@ struct parse {
 static int fail(struct parse *ps, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static int fail(struct parse *ps, const char *fmt, ...)
 {
-	char msg[512];
 	va_list ap;
 
 	if (ps->err)
 		return 0;
 	va_start(ap, fmt);
-	vsnprintf(msg, sizeof(msg), fmt, ap);
+	vsnprintf(ps->msg, sizeof(ps->msg), fmt, ap);
 	va_end(ap);
-	ps->err = kvmsim_err(ps->errors, KVMSIM_EPARSE, "%s:%u: %s", ps->name, ps->line, msg);
+	ps->err = KVMSIM_EPARSE;
+	ps->err_line = ps->line;
 	return 0; /* what a handler returns to libinih on an error */
 }
 
@@ -351,16 +355,19 @@ int profile_parse(const char *text, size_t len, const char *name,
 	}
 	ps.at = copy;
 	r = ini_parse_stream(next_line, &ps, on_key, &ps);
-	if (r > 0 && !ps.err) { /* libinih's own: the number of the first bad line */
+	if (r < 0 && !ps.err) {
+		ps.err = KVMSIM_ENOMEM;
+	} else if (r > 0 && (!ps.err || (unsigned)r < ps.err_line)) { /* the first bad line */
+		ps.err = 0;
 		ps.line = (unsigned)r;
 		fail(&ps, "neither [section] nor key = value");
-	} else if (r < 0 && !ps.err) {
-		ps.err = KVMSIM_ENOMEM;
 	}
 out:
 	free(copy);
 	seen_free(&ps);
 	if (ps.err) {
+		if (ps.err == KVMSIM_EPARSE)
+			kvmsim_err(errors, ps.err, "%s:%u: %s", name, ps.err_line, ps.msg);
 		profile_free(ps.profile);
 		return ps.err;
 	}

@@ -43,9 +43,9 @@ static size_t retire_hits(struct kvm_vcpu *v, const struct guest_op *ops, size_t
 			  struct interp_stats *stats)
 {
 	struct task *t = v->task;
-	int64_t left = v->mode == IN_GUEST_MODE
-			       ? allowance(t, profile_price(sim_profile(task_sim(t)), COUNT_insn))
-			       : -1;
+	int64_t left = v->mode == OUTSIDE_GUEST_MODE
+			       ? -1
+			       : allowance(t, profile_price(sim_profile(task_sim(t)), COUNT_insn));
 	uint64_t insns = 0;
 	size_t i = 0;
 

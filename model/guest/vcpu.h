@@ -62,7 +62,13 @@ int vcpu_gap(struct kvm_vcpu *v, uint64_t n);
 int vcpu_interrupt(struct kvm_vcpu *v);
 
 /* The userspace exit that is pending was handled; the next access enters with KVM_RUN. */
-enum kvm_exit_reason { KVM_EXIT_NONE = 0, KVM_EXIT_IO = 2, KVM_EXIT_HLT = 5, KVM_EXIT_MMIO = 6 };
+enum kvm_exit_reason {
+	KVM_EXIT_NONE = 0,
+	KVM_EXIT_IO = 2,
+	KVM_EXIT_HLT = 5,
+	KVM_EXIT_MMIO = 6,
+	KVM_EXIT_INTR = 10
+};
 enum kvm_exit_reason vcpu_exit_reason(const struct kvm_vcpu *v);
 
 #endif

@@ -5,6 +5,7 @@
 #include "analysis/evidence_run.h"
 #include "model/guest/vcpu.h"
 #include "model/guest/vm.h"
+#include "model/host/cache.h"
 #include "model/sim/ledger.h"
 #include "model/sim/rng.h"
 #include "model/sim/sim.h"
@@ -29,6 +30,7 @@ struct run {
 	const struct evidence_scene *scene;
 	struct evidence_prediction *out;
 	struct sim *sim;
+	struct cache *cache;
 	struct kvm *kvm;
 	struct kvm_vcpu *vcpu;
 	struct task *t;
@@ -211,12 +213,15 @@ int evidence_run(const struct evidence_scene *s, struct evidence_prediction *out
 	r.want = calloc(words, 8);
 	int err = r.bitmap && r.want ? sim_create(&so, &r.sim) : KVMSIM_ENOMEM;
 
+	err = err ? err : cache_create(s->profile, s->errors, &r.cache);
 	vo.sim = r.sim;
+	vo.cache = r.cache;
 	err = err ? err : kvm_create_vm(&vo, &r.kvm);
 	err = err ? err : task_create(r.sim, &to, &t);
 	err = err ? err : sim_run(r.sim, CYCLES_MAX);
 	err = err ? err : sim_check_ledger(r.sim);
 	kvm_destroy_vm(r.kvm);
+	cache_destroy(r.cache);
 	sim_destroy(r.sim);
 	free(r.bitmap);
 	free(r.want);

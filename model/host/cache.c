@@ -39,23 +39,40 @@ int cache_level_init(struct cache_level *l, uint64_t entries, uint32_t ways)
 {
 	if (!ways || !entries || entries % ways || entries / ways > UINT32_MAX)
 		return KVMSIM_EINVAL;
-	l->tag = calloc(entries, sizeof(*l->tag));
-	if (!l->tag)
-		return KVMSIM_ENOMEM;
 	l->sets = entries / ways;
 	l->ways = ways;
-	return 0;
+	l->now = 0;
+	l->tag = calloc(entries, sizeof(*l->tag));
+	l->round = calloc(l->sets, sizeof(*l->round));
+	if (l->tag && l->round)
+		return 0;
+	cache_level_free(l);
+	return KVMSIM_ENOMEM;
 }
 
 void cache_level_free(struct cache_level *l)
 {
 	free(l->tag);
+	free(l->round);
 	*l = (struct cache_level){0};
+}
+
+/* The ways of a set, emptied if the level was cleared since they were used last. */
+static uint64_t *ways_of(struct cache_level *l, uint64_t set)
+{
+	uint32_t i = set % l->sets;
+	uint64_t *way = l->tag + (size_t)i * l->ways;
+
+	if (l->round[i] != l->now) {
+		memset(way, 0, l->ways * sizeof(*way));
+		l->round[i] = l->now;
+	}
+	return way;
 }
 
 bool cache_level_access(struct cache_level *l, uint64_t set, uint64_t tag)
 {
-	uint64_t *way = l->tag + (set % l->sets) * l->ways;
+	uint64_t *way = ways_of(l, set);
 	uint32_t i = 0;
 
 	while (i < l->ways - 1 && way[i] != tag)
@@ -69,7 +86,7 @@ bool cache_level_access(struct cache_level *l, uint64_t set, uint64_t tag)
 
 void cache_level_invalidate(struct cache_level *l, uint64_t set, uint64_t tag)
 {
-	uint64_t *way = l->tag + (set % l->sets) * l->ways;
+	uint64_t *way = ways_of(l, set);
 
 	for (uint32_t i = 0; i < l->ways; i++) {
 		if (way[i] != tag)
@@ -82,7 +99,10 @@ void cache_level_invalidate(struct cache_level *l, uint64_t set, uint64_t tag)
 
 void cache_level_clear(struct cache_level *l)
 {
+	if (++l->now) /* sets are emptied when they are used next */
+		return;
 	memset(l->tag, 0, (size_t)l->sets * l->ways * sizeof(*l->tag));
+	memset(l->round, 0, l->sets * sizeof(*l->round));
 }
 
 /* ---- the whole ---- */
@@ -276,7 +296,13 @@ static bool stream_touch(const struct cache *c, struct pcpu *cpu, uint64_t line)
 	return ahead;
 }
 
-static void touch_line(struct task *t, struct cache *c, struct pcpu *cpu, uint64_t addr, bool write)
+/* What the running task has to wait for. */
+struct misses {
+	uint32_t l2, llc, dtlb;
+};
+
+static void touch_line(struct cache *c, struct pcpu *cpu, uint64_t addr, bool write,
+		       struct misses *m)
 {
 	uint64_t tag = (addr >> c->line_shift) + 1, set = line_set(c, addr);
 	bool hit = c->l2_lines && cache_level_access(&cpu->l2, set, tag);
@@ -294,19 +320,16 @@ static void touch_line(struct task *t, struct cache *c, struct pcpu *cpu, uint64
 
 	if (ahead)
 		return;
-	if (c->l2_lines)
-		charge(t, COUNT_l2_miss, 1);
-	if (far)
-		charge(t, COUNT_llc_miss, 1);
+	m->l2 += c->l2_lines > 0;
+	m->llc += far;
 }
 
-int cache_touch(struct task *t, struct cache *c, uint64_t addr, uint32_t bytes, bool write)
+static int touch(struct task *t, struct cache *c, uint64_t addr, uint32_t bytes, bool write,
+		 struct misses *m)
 {
 	struct pcpu *cpu;
 	int err;
 
-	if (!c || !bytes)
-		return 0;
 	err = sync(t);
 	if (!err)
 		err = pcpu_of(c, t, &cpu);
@@ -316,11 +339,31 @@ int cache_touch(struct task *t, struct cache *c, uint64_t addr, uint32_t bytes, 
 
 	if (c->dtlb_entries)
 		for (uint64_t p = addr >> c->page_shift; p <= last >> c->page_shift; p++)
-			if (!cache_level_access(&cpu->dtlb, p, p + 1))
-				charge(t, COUNT_dtlb_miss, 1);
+			m->dtlb += !cache_level_access(&cpu->dtlb, p, p + 1);
 	for (uint64_t l = addr >> c->line_shift; l <= last >> c->line_shift; l++)
-		touch_line(t, c, cpu, l << c->line_shift, write);
+		touch_line(c, cpu, l << c->line_shift, write, m);
 	return 0;
+}
+
+int cache_touch(struct task *t, struct cache *c, uint64_t addr, uint32_t bytes, bool write)
+{
+	struct misses m = {0};
+	int err = c && bytes ? touch(t, c, addr, bytes, write, &m) : 0;
+
+	if (m.dtlb)
+		charge(t, COUNT_dtlb_miss, m.dtlb);
+	if (m.l2)
+		charge(t, COUNT_l2_miss, m.l2);
+	if (m.llc)
+		charge(t, COUNT_llc_miss, m.llc);
+	return err;
+}
+
+int cache_prefetch(struct task *t, struct cache *c, uint64_t addr, uint32_t bytes)
+{
+	struct misses m = {0};
+
+	return c && bytes ? touch(t, c, addr, bytes, false, &m) : 0;
 }
 
 /* Streams @lines new lines through one level. Twice its capacity leaves nothing else in it. */

@@ -54,6 +54,10 @@ int cache_place(struct cache *c, const struct task *t, uint32_t cpu);
  * of a task. */
 int cache_touch(struct task *t, struct cache *c, uint64_t addr, uint32_t bytes, bool write);
 
+/* [running] Brings lines and pages in without waiting for them: a prefetch instruction whose
+ * latency other work covers. Otherwise as cache_touch() that reads. */
+int cache_prefetch(struct task *t, struct cache *c, uint64_t addr, uint32_t bytes);
+
 /* [running, synced] The guest runs on the task's pCPU: guest_pollution lines pass through its
  * caches, and its data TLB is emptied where dtlb_flush_on_entry is 1. @c may be NULL. */
 int cache_vm_entry(struct task *t, struct cache *c);
@@ -65,8 +69,9 @@ int cache_pollute(struct task *t, struct cache *c, uint64_t lines);
 /* ---- one level by itself, for tests and for whoever wants only a cache ---- */
 
 struct cache_level {
-	uint64_t *tag; /* sets * ways, most recently used first in each set; 0: empty */
-	uint32_t sets, ways;
+	uint64_t *tag;	 /* sets * ways, most recently used first in each set; 0: empty */
+	uint32_t *round; /* of each set: it is empty unless this is the level's */
+	uint32_t sets, ways, now;
 };
 
 /* KVMSIM_EINVAL unless @entries is a multiple of @ways and both are positive; KVMSIM_ENOMEM. */

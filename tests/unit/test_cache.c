@@ -147,6 +147,12 @@ static void touch_twice(struct scene *s, struct task *t)
 	CU_ASSERT_EQUAL(look(s, t), 0);
 	CU_ASSERT_EQUAL(cache_touch(t, NULL, 9 * FRAME, 8, false), 0);
 	CU_ASSERT_EQUAL(look(s, t), 0);
+	/* what was prefetched is there when it is touched */
+	CU_ASSERT_EQUAL(cache_prefetch(t, s->cache, 9 * FRAME, 8), 0);
+	CU_ASSERT_EQUAL(look(s, t), 0);
+	CU_ASSERT_EQUAL(cache_touch(t, s->cache, 9 * FRAME, 8, false), 0);
+	CU_ASSERT_EQUAL(look(s, t), 0);
+	CU_ASSERT_EQUAL(cache_prefetch(t, NULL, 9 * FRAME, 8), 0);
 }
 
 static void misses_are_charged(void)

@@ -23,7 +23,7 @@ fail() {
 	exit 1
 }
 
-work= qemu_pid=
+work='' qemu_pid=''
 cleanup() {
 	[ -z "$qemu_pid" ] || kill "$qemu_pid" 2>/dev/null
 	[ -z "$work" ] || rm -rf "$work"
@@ -82,10 +82,13 @@ done
 
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O2 -static -I. -o "$work/root/init" $src/*.c ||
 	fail "the recorder does not build"
-cp "$plan" "$work/root/plan" && cp $src/cases/*.case "$work/root/cases/" || fail "cannot write to $work"
-mkdir "$work/root/dev" "$work/root/sys"
-(cd "$work/root" && find . | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0) >"$work/initrd" ||
-	fail "cannot make the initrd"
+cp "$plan" "$work/root/plan" || fail "cannot write to $work"
+cp $src/cases/*.case "$work/root/cases/" || fail "cannot write to $work"
+mkdir "$work/root/dev" "$work/root/sys" || fail "cannot write to $work"
+# The same bytes for the same content, since the guest's timing follows from them.
+find "$work/root" -exec touch -d @0 {} +
+(cd "$work/root" && find . | LC_ALL=C sort | cpio --quiet --reproducible -o -H newc -R 0:0) \
+	>"$work/initrd" || fail "cannot make the initrd"
 
 # One instruction is one nanosecond of virtual time, so that two runs are the same to the event.
 abi=${vmlinuz##*/vmlinuz-}
@@ -103,7 +106,7 @@ echo "kernel: Debian's $abi under $(qemu-system-x86_64 --version | head -n 1), p
 qemu_pid=$!
 wait "$qemu_pid"
 rc=$?
-qemu_pid=
+qemu_pid=''
 tr -d '\r' <"$work/console.log" >"$cache/console.log"
 if [ "$rc" -ne 0 ] || ! grep -q '^vmm: done$' "$cache/console.log"; then
 	tail -n 20 "$cache/console.log" >&2

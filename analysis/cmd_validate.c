@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "analysis/cli.h"
+#include "analysis/evidence.h"
 #include "analysis/matrix.h"
 #include "analysis/matrix_cost.h"
 #include "analysis/output.h"
@@ -13,7 +14,8 @@ struct options {
 	const char *matrix;
 	const char *cases, *mmus;
 	const char *profile;
-	bool json, cost, prices;
+	const char *evidence, *recipe;
+	bool json, csv, cost, prices;
 };
 
 static int validate_events(struct matrix_file *f, const struct options *o,
@@ -66,6 +68,17 @@ static int validate_matrix(const struct options *o)
 	return code;
 }
 
+static int validate_evidence(const struct verb *verb, const struct options *o)
+{
+	if (o->cases || o->mmus || o->cost || o->profile)
+		return cli_usage(verb, "--case, --mmu, --cost, --prices and --profile are about a "
+				       "--matrix FILE.csv");
+	return evidence_validate(o->evidence, o->recipe,
+				 o->json  ? EVIDENCE_JSON
+				 : o->csv ? EVIDENCE_CSV
+					  : EVIDENCE_TABLE);
+}
+
 static int validate(const struct verb *verb, int argc, char **argv)
 {
 	static const struct option options[] = {{"matrix", required_argument, NULL, 'm'},
@@ -74,7 +87,10 @@ static int validate(const struct verb *verb, int argc, char **argv)
 						{"profile", required_argument, NULL, 'p'},
 						{"cost", no_argument, NULL, 'C'},
 						{"prices", no_argument, NULL, 'P'},
+						{"evidence", required_argument, NULL, 'e'},
+						{"recipe", required_argument, NULL, 'r'},
 						{"json", no_argument, NULL, 'j'},
+						{"csv", no_argument, NULL, 'v'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
 	struct options o = {0};
@@ -102,6 +118,15 @@ static int validate(const struct verb *verb, int argc, char **argv)
 		case 'C':
 			o.cost = true;
 			break;
+		case 'e':
+			o.evidence = optarg;
+			break;
+		case 'r':
+			o.recipe = optarg;
+			break;
+		case 'v':
+			o.csv = true;
+			break;
 		case 'j':
 			o.json = true;
 			break;
@@ -113,8 +138,14 @@ static int validate(const struct verb *verb, int argc, char **argv)
 	}
 	if (optind < argc)
 		return cli_usage(verb, "unexpected argument '%s'", argv[optind]);
+	if (o.json && o.csv)
+		return cli_usage(verb, "--json and --csv: one of the two");
+	if (o.evidence && !o.recipe)
+		return cli_usage(verb, "--evidence needs a --recipe that says how to predict it");
 	if (!o.matrix)
-		return cli_usage(verb, "nothing to validate against: give --matrix FILE.csv");
+		return validate_evidence(verb, &o);
+	if (o.recipe || o.csv)
+		return cli_usage(verb, "--matrix does not go with --recipe, --evidence or --csv");
 	if (o.cost && o.cases)
 		return cli_usage(verb, "--cost is about case B: --case does not go with it");
 	if (o.prices && o.profile)
@@ -126,8 +157,16 @@ static int validate(const struct verb *verb, int argc, char **argv)
 const struct verb verb_validate = {
 	.name = "validate",
 	.summary = "hold the model against measurements of real kernels",
-	.usage = "validate --matrix FILE.csv [OPTION]...\n"
-		 "Runs the cases that a reference matrix of KVM's MMU names and compares every\n"
+	.usage = "validate [--recipe FILE.ini [--evidence FILE.csv]] [--json|--csv]\n"
+		 "       kvmsim validate --matrix FILE.csv [OPTION]...\n"
+		 "Without --matrix: predicts the measured GET_DIRTY_LOG times that the program "
+		 "comes\n"
+		 "with, or those of a recipe, and judges the rows that were not fitted.\n\n"
+		 "  --recipe FILE.ini    how rows are predicted, which are fitted, the bounds\n"
+		 "  --evidence FILE.csv  the measured rows; the file that the recipe names\n"
+		 "  --json, --csv        print JSON or CSV\n\n"
+		 "With --matrix: runs the cases that a reference matrix of KVM's MMU names and "
+		 "compares every\n"
 		 "tracepoint count, statistic and ioctl result.\n\n"
 		 "  --matrix FILE.csv  the reference: one row per measured quantity\n"
 		 "  --case A,B         only these cases\n"
@@ -138,7 +177,8 @@ const struct verb verb_validate = {
 		 "  --profile P        with --cost: this profile's prices, nothing fitted\n"
 		 "  --prices           print the fitted prices as sections of a profile\n"
 		 "  --json             print JSON\n\n"
-		 "Exit status 1: a row differs, or is not modelled although its case and MMU are,\n"
+		 "Exit status 1: a bound is broken, a row differs, or is not modelled although its "
+		 "case and MMU are,\n"
 		 "or a cost is off by more than 5 %.",
 	.run = validate,
 };

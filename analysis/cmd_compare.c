@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "analysis/cli.h"
+#include "analysis/compare_args.h"
+#include "analysis/compare_view.h"
+#include "analysis/output.h"
+#include "analysis/run_input.h"
+#include "analysis/store.h"
+#include "model/sim/profile.h"
+
+struct command {
+	struct compare_args args;
+	const struct policy_desc **desc;
+	struct policy_params *params;
+	enum policy_evidence *evidence;
+	struct profile *profile;
+	char preset[32];
+	uint64_t interval;
+	struct store *store;
+	bool store_failed;
+	size_t runs; /* done */
+	time_t began;
+	bool progress;
+};
+
+/* run_model() replays every input as a guest that does not page, under shadow paging (npt=0). */
+#define COMPARE_MMU MMU_SHADOW_FLAT32
+
+static int load_policies(struct command *c)
+{
+	size_t n = c->args.opts.n_policies;
+	int err = 0;
+
+	c->desc = calloc(n, sizeof(*c->desc));
+	c->params = calloc(n, sizeof(*c->params));
+	c->evidence = calloc(n, sizeof(*c->evidence));
+	if (!c->desc || !c->params || !c->evidence)
+		return kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "out of memory");
+	for (size_t i = 0; !err && i < n; i++) {
+		err = policy_parse(FAMILY_DIRTY, c->args.policies[i], &cli_errors, &c->desc[i],
+				   &c->params[i]);
+		if (!err)
+			c->evidence[i] = policy_evidence(c->desc[i], COMPARE_MMU);
+	}
+	return err;
+}
+
+/* Epochs and preset of the input, which say how many phases there are. */
+static int look_at_input(struct command *c)
+{
+	struct run_opts run = c->args.opts.run;
+	struct run_input in;
+	int err = run_input_open(&run, &in);
+
+	if (err)
+		return err;
+	c->interval = run.interval ? run.interval : in.epoch_len;
+	c->args.opts.n_phases = 1;
+	/* An interval that is no multiple of the epoch is refused by the first run. */
+	if (in.epoch_len && c->interval % in.epoch_len == 0)
+		c->args.opts.n_phases = c->interval / in.epoch_len;
+	snprintf(c->preset, sizeof(c->preset), "%s", in.preset);
+	run_input_close(&in);
+	return 0;
+}
+
+/* The policy's parameters, defaults included: a JSON object. NULL: no memory. */
+static char *params_json(const struct command *c, const char *policy)
+{
+	json_t *o = json_object();
+	char *text;
+
+	for (size_t i = 0; i < c->args.opts.n_policies; i++) {
+		const struct policy_param *p = c->desc[i]->params;
+
+		if (c->args.policies[i] != policy)
+			continue;
+		for (size_t k = 0; p && p[k].name; k++)
+			json_object_set_new(o, p[k].name, json_u64(c->params[i].value[k]));
+	}
+	text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	return text;
+}
+
+static int store_run(struct command *c, const struct run_opts *opts, const struct run_result *r,
+		     const double value[N_METRICS])
+{
+	struct store_metric metrics[N_METRICS];
+	struct store_run run = {.trace = opts->trace,
+				.trace_checksum = r->input_checksum,
+				.scenario = opts->scenario,
+				.preset = r->preset,
+				.dirty = opts->dirty,
+				.params = params_json(c, opts->dirty),
+				.slot = opts->slot,
+				.profile = profile_name(c->profile),
+				.profile_checksum = profile_checksum(c->profile),
+				.seed = opts->seed,
+				.replicate = opts->replicate,
+				.interval = r->interval,
+				.phase = opts->phase,
+				.shadow_pages = opts->shadow_pages,
+				.version = kvmsim_version,
+				.result = r,
+				.metrics = metrics,
+				.n_metrics = N_METRICS};
+	int err = 0;
+
+	for (int m = 0; m < N_METRICS; m++)
+		metrics[m] = (struct store_metric){
+			metric_desc[m].name, metric_unit(m, profile_unit(c->profile)), value[m]};
+	if (!run.params)
+		return kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "out of memory");
+	/* Opened late, so that bad input leaves no empty store behind. */
+	if (!c->store)
+		err = store_open(c->args.store, STORE_WRITE, &cli_errors, &c->store);
+	err = err ? err : store_add(c->store, &run, NULL);
+	c->store_failed = err;
+	free((char *)run.params);
+	return err;
+}
+
+static int run_done(void *ctx, const struct run_opts *opts, const struct run_result *r,
+		    const double value[N_METRICS])
+{
+	struct command *c = ctx;
+	size_t in_all = c->args.opts.n_policies * c->args.opts.replicates *
+			(c->args.opts.shadow_lo < c->args.opts.shadow_hi ? 3 : 1);
+
+	c->runs++;
+	if (c->progress && time(NULL) > c->began + 2)
+		fprintf(stderr, "\rkvmsim: run %zu of %zu%s", c->runs, in_all,
+			c->runs == in_all ? "\n" : "");
+	return c->args.store ? store_run(c, opts, r, value) : 0;
+}
+
+static void run_warned(void *ctx, const char *msg)
+{
+	(void)ctx;
+	cli_warn("%s", msg);
+}
+
+/* EXIT_DONE, or EXIT_GATE with a message for each gate that failed. */
+static int check_gates(const struct command *c, const struct compare *result)
+{
+	int code = EXIT_DONE;
+
+	for (size_t i = 0; i < c->args.n_gates; i++) {
+		const struct compare_gate *g = &c->args.gate[i];
+
+		for (size_t k = 1; k < result->n; k++) {
+			const struct compare_policy *p = &result->policy[k];
+			double rel = p->pair[g->metric].rel.value;
+			bool told = p->gap[g->metric] == GAP_NONE;
+
+			if (told && (g->above ? rel <= g->bound : rel >= g->bound))
+				continue;
+			if (told)
+				kvmsim_err(&cli_errors, KVMSIM_ECHECK,
+					   "--fail-if %s: %s has %+.2f%%", g->text, p->text,
+					   100 * rel);
+			else
+				kvmsim_err(&cli_errors, KVMSIM_ECHECK,
+					   "--fail-if %s: cannot tell for %s", g->text, p->text);
+			code = EXIT_GATE;
+		}
+	}
+	return code;
+}
+
+static int show(const struct command *c, const struct compare *result)
+{
+	const struct compare_view view = {.opts = &c->args.opts,
+					  .c = result,
+					  .evidence = c->evidence,
+					  .mmu = COMPARE_MMU,
+					  .preset = c->preset,
+					  .interval = c->interval,
+					  .spread_source = c->args.spread_source};
+	int err = c->args.json	? compare_print_json(&view, stdout)
+		  : c->args.csv ? compare_print_csv(&view, stdout)
+				: compare_print(&view, stdout);
+
+	return err ? cli_exit_code(err) : check_gates(c, result);
+}
+
+static int compare(struct command *c)
+{
+	struct compare result;
+	int err = load_policies(c), code;
+
+	if (err)
+		return err == KVMSIM_EPARSE ? EXIT_USAGE : cli_exit_code(err);
+	err = cli_profile(c->args.profile, &c->profile);
+	if (err)
+		return cli_input_exit_code(err);
+	c->args.opts.run.profile = c->profile;
+	err = look_at_input(c);
+	if (err)
+		return cli_input_exit_code(err);
+	cli_catch_signals();
+	c->began = time(NULL);
+	c->progress = isatty(STDERR_FILENO);
+	err = compare_run(&c->args.opts, &result);
+	if (err == KVMSIM_EINTR)
+		kvmsim_err(&cli_errors, err, "interrupted after %zu runs%s%s", c->runs,
+			   c->args.store && c->runs ? ", which are stored in " : "",
+			   c->args.store && c->runs ? c->args.store : "");
+	if (err)
+		return c->store_failed ? EXIT_IO : cli_input_exit_code(err);
+	code = show(c, &result);
+	compare_free(&result);
+	return code;
+}
+
+static int run_compare(const struct verb *verb, int argc, char **argv)
+{
+	struct command c = {.args = {.verb = verb,
+				     .profile = COMPARE_DEFAULT_PROFILE,
+				     .spread_source = "assumed",
+				     .opts = {.run = {.seed = 1, .errors = &cli_errors},
+					      .replicates = 20,
+					      .workers = 1,
+					      .verdict = verdict_defaults,
+					      .run_fn = run_model,
+					      .done = run_done,
+					      .warn = run_warned,
+					      .ctx = &c}}};
+	int code = compare_args_parse(&c.args, argc, argv);
+
+	if (c.args.help)
+		code = cli_help(verb);
+	else if (!code)
+		code = compare(&c);
+	store_close(c.store);
+	profile_free(c.profile);
+	free(c.desc);
+	free(c.params);
+	free(c.evidence);
+	compare_free_policies(c.args.policies, c.args.opts.n_policies);
+	return code;
+}
+
+const struct verb verb_compare = {
+	.name = "compare",
+	.summary = "compare policies: what the model says, what real machines would show",
+	.usage = compare_usage,
+	.run = run_compare,
+};

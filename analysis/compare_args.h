@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_ANALYSIS_COMPARE_ARGS_H
+#define KVMSIM_ANALYSIS_COMPARE_ARGS_H
+
+#include "analysis/cli.h"
+#include "analysis/compare.h"
+
+/* The command line of `kvmsim compare`. */
+#define COMPARE_DEFAULT_PROFILE "core2-2010"
+#define COMPARE_MAX_GATES	16
+
+/* --fail-if METRIC>+5%, for every policy but the baseline. */
+struct compare_gate {
+	const char *text;
+	int metric;
+	bool above;
+	double bound; /* a fraction */
+};
+
+struct compare_args {
+	const struct verb *verb;
+	struct compare_opts opts; /* defaults before, what was given after */
+	char **policies;	  /* owned: compare_free_policies(); opts.policies is the same */
+	const char *dirty, *profile, *store;
+	const char *spread_source; /* "assumed", "as given" */
+	struct compare_gate gate[COMPARE_MAX_GATES];
+	size_t n_gates;
+	bool json, csv, help;
+};
+
+/* 0 or an exit code, its message printed. With --help the rest is not looked at. */
+int compare_args_parse(struct compare_args *a, int argc, char **argv);
+
+extern const char compare_usage[];
+
+#endif

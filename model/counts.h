@@ -54,6 +54,7 @@
 	X(bitmap_clear, "word of the result zeroed")                                               \
 	X(bitmap_copy, "word copied to userspace")                                                 \
 	X(dirty_word, "non-zero bitmap word taken")                                                \
+	X(rearm_word, "word of dirty bits handed to the MMU")                                      \
 	X(dirty_page, "dirty bit handled")                                                         \
 	X(rmap_head, "rmap head of one frame looked up")                                           \
 	X(slot_rmap_head, "rmap head visited in a pass over a slot")                               \
@@ -62,7 +63,8 @@
 	X(write_protect, "writable spte made read-only")                                           \
 	X(walk_sp, "active shadow page visited by a walk")                                         \
 	X(walk_spte, "spte tested by a walk")                                                      \
-	X(walk_gfn, "frame of a writable spte compared with the slot by a walk")                   \
+	X(walk_gfn, "writable spte of a guest table, its frame compared with the slot by a walk")  \
+	X(walk_gfn_direct, "the same for one of a direct shadow page, its frame computed")         \
 	/* host */                                                                                 \
 	X(lock, "uncontended lock acquired and released")                                          \
 	X(ipi, "IPI sent")                                                                         \

@@ -21,6 +21,7 @@
 	X(kvm_hypercall)                                                                           \
 	X(kvm_emulate_insn)                                                                        \
 	X(kvm_mmio)                                                                                \
+	X(vcpu_match_mmio)                                                                         \
 	X(kvm_cr)                                                                                  \
 	X(kvm_mmu_pagetable_walk)                                                                  \
 	X(kvm_mmu_paging_element)                                                                  \

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/guest/personality.h"
+#include "model/guest/run.h"
+#include "model/guest/vcpu.h"
+
+void emulate_instruction(struct kvm_vcpu *v)
+{
+	struct guest_walk gw;
+
+	charge(v->task, COUNT_emulate, 1);
+	v->stat[STAT_insn_emulation]++;
+	if (!v->kvm->cpu->decode_assists && v->kvm->guest_paging)
+		(void)guest_walk_addr(v, &gw, v->rip, PFERR_FETCH);
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_emulate_insn,
+			.gfn = v->rip >> PAGE_SHIFT);
+}
+
+static int emulate_mmio(struct kvm_vcpu *v, gfn_t gfn, uint64_t need)
+{
+	bool write = need & PFERR_WRITE;
+
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_vcpu_match_mmio, .gfn = gfn,
+			.writable = write, .direct = vcpu_direct(v));
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmio, .gfn = gfn,
+			.code = write ? MMIO_WRITE : MMIO_UNSATISFIED_READ);
+	v->stat[STAT_mmio_exits]++;
+	v->mmio_read_pending = !write;
+	return vcpu_to_userspace(v, KVM_EXIT_MMIO);
+}
+
+int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsigned len,
+		   uint64_t value)
+{
+	struct kvm *kvm = v->kvm;
+	struct guest_walk gw;
+	gpa_t gpa = gva;
+
+	emulate_instruction(v);
+	if (!gfn_to_memslot(kvm, gfn))
+		return emulate_mmio(v, gfn, need);
+	if (kvm->guest_paging) {
+		if (!guest_walk_addr(v, &gw, gva, need))
+			return guest_fault_error(v, gva, gw.fault_code);
+		gpa = gw.gfn << PAGE_SHIFT | (gva & (PAGE_SIZE - 1));
+	}
+	touch_shared(v->task);
+	guest_store(v, gpa, len, value);
+	kvm_mark_page_dirty(v->task, kvm, gpa >> PAGE_SHIFT);
+	kvm_mmu_pte_write(v, gpa, len);
+	return kvm->dead ? KVMSIM_ENOMEM : VCPU_EMULATED;
+}

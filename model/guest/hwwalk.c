@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/guest/personality.h"
+#include "model/guest/run.h"
+#include "model/guest/vcpu.h"
+
+/*
+ * What the CPU does on a TLB miss: walks the shadow tables, or the guest's tables with each step
+ * through the nested ones, setting A and D. A walk is one moment in virtual time: it is charged
+ * first and nobody comes between its steps.
+ */
+
+/* Through the tables that KVM made. @need: PFERR_WRITE, PFERR_FETCH. True with the last entry, or
+ * false with the error code's PRESENT bit in *code. */
+static bool walk_kvm_tables(struct kvm_vcpu *v, uint64_t addr, uint64_t need, uint64_t *leaf,
+			    uint64_t *code)
+{
+	struct kvm_mmu_page *sp = v->root.sp ? v->root.sp : v->pae_root[(addr >> 30) & 3];
+
+	for (int level = sp->role.level;; level--) {
+		uint64_t *sptep = &sp->spt[pt_index(addr, level)], spte = *sptep;
+
+		if (!(spte & PT_PRESENT)) {
+			*code = 0;
+			return false;
+		}
+		if (((need & PFERR_WRITE) && !spte_writable(spte)) ||
+		    ((need & PFERR_FETCH) && (spte & PT_NX))) {
+			*code = PFERR_PRESENT;
+			return false;
+		}
+		spte |= PT_ACCESSED;
+		if (spte_last(spte, level) && (need & PFERR_WRITE))
+			spte |= PT_DIRTY;
+		*sptep = spte;
+		if (spte_last(spte, level)) {
+			*leaf = spte;
+			return true;
+		}
+		sp = v->kvm->page_of_pfn[spte_pfn(spte)];
+	}
+}
+
+struct hw_fault {
+	uint64_t addr, code;
+	bool guest; /* the guest's own tables deny it */
+};
+
+struct hw_translation {
+	gfn_t gfn;
+	bool writable, dirty, executable;
+};
+
+static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_translation *tr,
+			struct hw_fault *f)
+{
+	uint64_t table_need = v->kvm->cpu->nested_pt_writes ? PFERR_WRITE : 0;
+	uint64_t pte = v->cr3, leaf;
+	bool writable = true;
+	gpa_t gpa;
+
+	for (int level = ROOT_LEVEL_4;; level--) {
+		uint64_t set = PT_ACCESSED;
+
+		gpa = (pte & PT_ADDR_MASK) + pt_index(gva, level) * 8;
+		f->addr = gpa;
+		if (!walk_kvm_tables(v, gpa, table_need, &leaf, &f->code)) {
+			f->code |= PFERR_GUEST_PAGE | PFERR_USER | table_need;
+			return false;
+		}
+		pte = gmem_read(&v->kvm->gmem, gpa, 8);
+		writable &= !!(pte & PT_WRITABLE);
+		if (!(pte & PT_PRESENT) || ((need & PFERR_WRITE) && !writable)) {
+			f->addr = gva;
+			f->code = need | (pte & PT_PRESENT ? PFERR_PRESENT : 0);
+			f->guest = true;
+			return false;
+		}
+		if (spte_last(pte, level) && (need & PFERR_WRITE))
+			set |= PT_DIRTY;
+		if (~pte & set) {
+			pte |= set;
+			if (!gmem_write(&v->kvm->gmem, gpa, 8, pte, true))
+				v->kvm->dead = true;
+		}
+		if (spte_last(pte, level)) {
+			uint64_t offset = (pages_per_level(level) << PAGE_SHIFT) - 1;
+
+			gpa = (pte & PT_ADDR_MASK & ~offset) | (gva & offset);
+			break;
+		}
+	}
+	f->addr = gpa;
+	if (!walk_kvm_tables(v, gpa, need, &leaf, &f->code)) {
+		f->code |= PFERR_GUEST_FINAL | PFERR_USER | need;
+		return false;
+	}
+	*tr = (struct hw_translation){.gfn = gpa >> PAGE_SHIFT,
+				      .writable = writable && spte_writable(leaf),
+				      .dirty = (pte & PT_DIRTY) && (leaf & PT_DIRTY),
+				      .executable = !(leaf & PT_NX)};
+	return true;
+}
+
+static bool walk_shadow(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_translation *tr,
+			struct hw_fault *f)
+{
+	uint64_t leaf;
+
+	f->addr = gva;
+	if (!walk_kvm_tables(v, gva, need, &leaf, &f->code)) {
+		f->code |= need;
+		if (v->kvm->tdp_enabled)
+			f->code |= PFERR_GUEST_FINAL | PFERR_USER;
+		return false;
+	}
+	*tr = (struct hw_translation){.gfn = kvm_pfn_to_gfn(v->kvm, spte_pfn(leaf)),
+				      .writable = spte_writable(leaf),
+				      .dirty = leaf & PT_DIRTY,
+				      .executable = !(leaf & PT_NX)};
+	return true;
+}
+
+static int handle_fault(struct kvm_vcpu *v, const struct hw_fault *f, gva_t gva, uint64_t need,
+			unsigned len, uint64_t value)
+{
+	uint16_t was = activity_enter(v->task, ACT_exit);
+	struct kvm *kvm = v->kvm;
+	int r;
+
+	vcpu_exit(v, kvm->tdp_enabled ? EXIT_NPF : EXIT_PF);
+	kvm_trace_event(v->task, kvm, v, .id = TRACE_kvm_page_fault, .code = f->code,
+			.gfn = f->addr >> PAGE_SHIFT);
+	r = kvm_mmu_page_fault(v, f->addr, f->code);
+	if (r == RET_PF_EMULATE)
+		r = emulate_access(v, v->fault_gfn, gva, need, len, value);
+	else if (r >= 0)
+		r = VCPU_RESTART;
+	if (r == VCPU_RESTART || r == VCPU_EMULATED) {
+		int err = vcpu_ready(v);
+
+		r = err ? err : r;
+	}
+	activity_leave(v->task, was);
+	return r;
+}
+
+int vcpu_translate(struct kvm_vcpu *v, gva_t gva, uint64_t need, unsigned len, uint64_t value)
+{
+	struct hw_translation tr;
+	struct hw_fault f = {0};
+	unsigned flags;
+	bool ok;
+
+	charge(v->task, COUNT_tlb_walk, 1);
+	touch_shared(v->task);
+	ok = v->kvm->tdp_enabled && v->kvm->guest_paging ? walk_nested(v, gva, need, &tr, &f)
+							 : walk_shadow(v, gva, need, &tr, &f);
+	if (!ok && f.guest)
+		return guest_fault_error(v, f.addr, f.code);
+	if (!ok)
+		return handle_fault(v, &f, gva, need, len, value);
+	flags = TLB_READ;
+	if (tr.executable)
+		flags |= TLB_EXEC;
+	if (tr.writable)
+		flags |= tr.dirty ? TLB_WPERM | TLB_WRITE : TLB_WPERM;
+	if (!v->kvm->check && !v->kvm->keep_stores && !gmem_page(&v->kvm->gmem, tr.gfn))
+		flags |= TLB_PRIVATE;
+	tlb_fill(&v->tlb, gva, tr.gfn, flags);
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_GUEST_PERSONALITY_H
+#define KVMSIM_GUEST_PERSONALITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What one CPU does that another does not, as far as KVM can see it. */
+struct cpu_personality {
+	const char *name;
+	const char *summary;
+	bool tlb_survives_exit; /* translations are kept over an exit, until something flushes */
+	bool rmw_reads_first;	/* the first fault of a read-modify-write is a read */
+	bool decode_assists;	/* the exit hands over the instruction: no fetch to emulate it */
+	bool nested_pt_writes;	/* nested walks treat guest page-table reads as writes */
+	uint32_t tlb_entries;	/* a power of two */
+};
+
+/* NULL when there is none of that name; NULL as a name is "tcg". */
+const struct cpu_personality *personality_find(const char *name);
+/* All of them, in order; NULL past the last. */
+const struct cpu_personality *personality_at(size_t i);
+
+#endif

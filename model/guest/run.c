@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/guest/run.h"
+
+#include "model/guest/personality.h"
+#include "model/guest/vcpu.h"
+#include "model/host/ipi.h"
+
+static void kvm_run_begin(struct kvm_vcpu *v)
+{
+	charge(v->task, COUNT_kvm_run, 1);
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_fpu, .code = 1);
+	if (v->mmio_read_pending)
+		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmio, .code = MMIO_READ);
+	v->mmio_read_pending = false;
+	v->in_run = true;
+	v->exit_reason = KVM_EXIT_NONE;
+}
+
+int vcpu_to_userspace(struct kvm_vcpu *v, unsigned reason)
+{
+	v->stat[STAT_fpu_reload]++;
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_fpu, .code = 0);
+	v->stat[STAT_host_state_reload]++;
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_userspace_exit, .code = reason);
+	v->in_run = false;
+	v->exit_reason = reason;
+	return VCPU_USERSPACE;
+}
+
+static bool check_request(struct kvm_vcpu *v, uint32_t req)
+{
+	touch_shared(v->task);
+	if (!(v->requests & req))
+		return false;
+	v->requests &= ~req;
+	charge(v->task, COUNT_vcpu_request, 1);
+	return true;
+}
+
+static void flush_local_tlb(struct kvm_vcpu *v)
+{
+	v->stat[STAT_tlb_flush]++;
+	charge(v->task, COUNT_tlb_flush, 1);
+	tlb_flush(&v->tlb);
+}
+
+/* What others, or this vCPU's own handlers, have asked for since the last entry. */
+static void serve_requests(struct kvm_vcpu *v)
+{
+	if (check_request(v, REQ_FREE_OBSOLETE_ROOTS))
+		kvm_mmu_free_obsolete_roots(v);
+	if (check_request(v, REQ_MASTERCLOCK_UPDATE))
+		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_update_master_clock);
+	(void)check_request(v, REQ_LOAD_MMU_PGD);
+	if (check_request(v, REQ_TLB_FLUSH)) {
+		v->requests &= ~REQ_TLB_FLUSH_CURRENT;
+		flush_local_tlb(v);
+	}
+	if (check_request(v, REQ_TLB_FLUSH_CURRENT))
+		flush_local_tlb(v);
+	if (check_request(v, REQ_EVENT))
+		v->stat[STAT_req_event]++;
+}
+
+static int enter_guest(struct kvm_vcpu *v)
+{
+	int r;
+
+	for (;;) {
+		serve_requests(v);
+		if (!v->root_valid) {
+			r = kvm_mmu_load(v);
+			if (r)
+				return r;
+		}
+		charge(v->task, COUNT_vm_entry, 1);
+		touch_shared(v->task);
+		if (task_canceled(v->task))
+			return KVMSIM_ECANCELED;
+		/* Requests made before the mode changes are seen here, later ones send an IPI. */
+		if (v->requests)
+			continue;
+		v->mode = IN_GUEST_MODE;
+		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_entry);
+		if (v->kvm->cache && cache_vm_entry(v->task, v->kvm->cache) < 0)
+			v->kvm->dead = true;
+		return 0;
+	}
+}
+
+void vcpu_exit(struct kvm_vcpu *v, unsigned reason)
+{
+	charge(v->task, COUNT_vm_exit, 1);
+	touch_shared(v->task);
+	v->mode = OUTSIDE_GUEST_MODE;
+	(void)ipi_receive(v->task);
+	v->stat[STAT_exits]++;
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_exit, .code = reason);
+	if (!v->kvm->cpu->tlb_survives_exit)
+		tlb_flush(&v->tlb);
+}
+
+int vcpu_ready(struct kvm_vcpu *v)
+{
+	uint16_t was;
+	int r;
+
+	if (v->mode == IN_GUEST_MODE || v->mode == EXITING_GUEST_MODE) {
+		touch_shared(v->task);
+		if (!task_message_due(v->task))
+			return task_canceled(v->task) ? KVMSIM_ECANCELED : 0;
+		was = activity_enter(v->task, ACT_exit);
+		vcpu_exit(v, EXIT_INTR);
+		v->stat[STAT_irq_exits]++;
+	} else {
+		was = activity_enter(v->task, ACT_exit);
+		if (!v->in_run)
+			kvm_run_begin(v);
+	}
+	r = enter_guest(v);
+	activity_leave(v->task, was);
+	if (r)
+		return r;
+	/* An IPI may have come in on the way. */
+	touch_shared(v->task);
+	return task_message_due(v->task) ? vcpu_ready(v) : v->kvm->dead ? KVMSIM_ENOMEM : 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_GUEST_RUN_H
+#define KVMSIM_GUEST_RUN_H
+
+#include "model/mmu/mmu.h"
+
+/* Inside model/guest: entering and leaving guest mode, hardware walks, the emulator. */
+
+/* kvm_mmio's type field. */
+enum { MMIO_UNSATISFIED_READ, MMIO_READ, MMIO_WRITE };
+
+/* ---- run.c ---- */
+
+/* In guest mode, with every message that is due seen, synced. 0 or a negative error. */
+int vcpu_ready(struct kvm_vcpu *v);
+/* VM exit for @reason (EXIT_*): the vCPU is outside guest mode. */
+void vcpu_exit(struct kvm_vcpu *v, unsigned reason);
+/* KVM_RUN returns to userspace with @reason: VCPU_USERSPACE. */
+int vcpu_to_userspace(struct kvm_vcpu *v, unsigned reason);
+
+/* ---- hwwalk.c ---- */
+
+/* What an access needs, as bits of the page-fault error code: 0, PFERR_WRITE, PFERR_FETCH. */
+/* Walks the tables as the CPU does and caches the translation. 0, VCPU_RESTART (a fault was
+ * handled), VCPU_USERSPACE (a device), or VCPU_EMULATED (the access itself was done by the
+ * emulator with @len bytes of @value: a write to a page that stays protected). */
+#define VCPU_EMULATED 3
+int vcpu_translate(struct kvm_vcpu *v, gva_t gva, uint64_t access, unsigned len, uint64_t value);
+
+/* ---- emulate.c ---- */
+
+/* An exit that KVM answers by emulating the instruction at v->rip, whose bytes it fetches through
+ * the guest's tables where the CPU does not hand them over. */
+void emulate_instruction(struct kvm_vcpu *v);
+/* A fault that only the emulator can answer: on a device, VCPU_USERSPACE; on a page that has to
+ * stay write-protected, the store is done: VCPU_EMULATED. */
+int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsigned len,
+		   uint64_t value);
+
+/* ---- memory.c ---- */
+
+/* A store to guest memory, by the CPU or by KVM for it. [synced] */
+void guest_store(struct kvm_vcpu *v, gpa_t gpa, unsigned len, uint64_t value);
+
+#endif

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/guest/vcpu.h"
+
+#include "model/guest/personality.h"
+#include "model/guest/run.h"
+#include "model/guest/vcpu_tlb.h"
+
+void vcpu_bind(struct kvm_vcpu *v, struct task *t)
+{
+	v->task = t;
+}
+
+struct task *vcpu_task(const struct kvm_vcpu *v)
+{
+	return v->task;
+}
+
+struct kvm *vcpu_kvm(const struct kvm_vcpu *v)
+{
+	return v->kvm;
+}
+
+uint32_t vcpu_id(const struct kvm_vcpu *v)
+{
+	return v->id;
+}
+
+void vcpu_set_cr3(struct kvm_vcpu *v, uint64_t cr3)
+{
+	v->cr3 = cr3;
+}
+
+void vcpu_set_regs(struct kvm_vcpu *v)
+{
+	v->requests |= REQ_EVENT;
+	v->stat[STAT_host_state_reload]++;
+}
+
+enum kvm_exit_reason vcpu_exit_reason(const struct kvm_vcpu *v)
+{
+	return v->exit_reason;
+}
+
+static unsigned tlb_flag(uint64_t need)
+{
+	return need & PFERR_WRITE ? TLB_WRITE : need & PFERR_FETCH ? TLB_EXEC : TLB_READ;
+}
+
+/* Whether the access hits and is nobody else's business, so that it may retire before others have
+ * come as far. */
+static bool private_hit(struct kvm_vcpu *v, gva_t gva, uint64_t need)
+{
+	return vcpu_may_hit(v) && tlb_lookup(&v->tlb, gva, tlb_flag(need) | TLB_PRIVATE) &&
+	       task_now(v->task) < task_horizon(v->task);
+}
+
+/* A translation that grants @need, in guest mode and synced. 0 and *e, or what
+ * vcpu_translate() returned. */
+static int translate(struct kvm_vcpu *v, gva_t gva, uint64_t need, unsigned len, uint64_t value,
+		     struct vcpu_tlb_entry **e)
+{
+	int r = vcpu_ready(v);
+
+	if (r)
+		return r;
+	*e = tlb_lookup(&v->tlb, gva, tlb_flag(need));
+	if (*e)
+		return 0;
+	r = vcpu_translate(v, gva, need, len, value);
+	if (r)
+		return r;
+	*e = tlb_lookup(&v->tlb, gva, tlb_flag(need));
+	return 0;
+}
+
+static gpa_t entry_gpa(const struct vcpu_tlb_entry *e, gva_t gva)
+{
+	return tlb_gfn(e) << PAGE_SHIFT | (gva & (PAGE_SIZE - 1));
+}
+
+/* Bytes of an access that lie in its first page. */
+static unsigned first_part(gva_t gva, unsigned len)
+{
+	unsigned room = PAGE_SIZE - (gva & (PAGE_SIZE - 1));
+
+	return len < room ? len : room;
+}
+
+int vcpu_fetch(struct kvm_vcpu *v, uint64_t gva)
+{
+	struct vcpu_tlb_entry *e;
+
+	v->rip = gva;
+	return private_hit(v, gva, PFERR_FETCH) ? 0 : translate(v, gva, PFERR_FETCH, 1, 0, &e);
+}
+
+int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value)
+{
+	unsigned part = first_part(gva, len);
+	struct vcpu_tlb_entry *e;
+	uint64_t rest = 0;
+	int r;
+
+	if (len - 1 > 7)
+		return KVMSIM_EINVAL;
+	*value = 0;
+	if (part == len && private_hit(v, gva, 0))
+		return 0;
+	if (part < len) {
+		r = vcpu_read(v, gva + part, len - part, &rest);
+		if (r)
+			return r;
+	}
+	r = translate(v, gva, 0, part, 0, &e);
+	if (r)
+		return r;
+	*value = gmem_read(&v->kvm->gmem, entry_gpa(e, gva), part);
+	if (part < len)
+		*value |= rest << (8 * part);
+	return 0;
+}
+
+static int write_part(struct kvm_vcpu *v, gva_t gva, unsigned len, uint64_t value)
+{
+	struct vcpu_tlb_entry *e;
+	int r;
+
+	if (private_hit(v, gva, PFERR_WRITE))
+		return 0;
+	r = translate(v, gva, PFERR_WRITE, len, value, &e);
+	if (r)
+		return r == VCPU_EMULATED ? 0 : r;
+	guest_store(v, entry_gpa(e, gva), len, value);
+	return v->kvm->dead ? KVMSIM_ENOMEM : 0;
+}
+
+int vcpu_write(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)
+{
+	unsigned part = first_part(gva, len);
+	int r;
+
+	if (len - 1 > 7)
+		return KVMSIM_EINVAL;
+	/* The last part first: a fault there restarts before anything is stored. */
+	if (part < len) {
+		r = write_part(v, gva + part, len - part, value >> (8 * part));
+		if (r)
+			return r;
+	}
+	return write_part(v, gva, part, value);
+}
+
+int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)
+{
+	uint64_t old;
+	int r;
+
+	if (v->kvm->cpu->rmw_reads_first) {
+		r = vcpu_read(v, gva, len, &old);
+		if (r)
+			return r;
+	}
+	return vcpu_write(v, gva, len, value);
+}
+
+int vcpu_invlpg(struct kvm_vcpu *v, uint64_t gva)
+{
+	uint16_t was;
+	int r = vcpu_ready(v);
+
+	if (r)
+		return r;
+	if (v->kvm->tdp_enabled) {
+		tlb_flush_gva(&v->tlb, gva);
+		return 0;
+	}
+	was = activity_enter(v->task, ACT_exit);
+	vcpu_exit(v, EXIT_INVLPG);
+	emulate_instruction(v);
+	/* No shadow page is ever out of step with its guest table here: nothing to bring up. */
+	tlb_flush_gva(&v->tlb, gva);
+	v->stat[STAT_invlpg]++;
+	r = vcpu_ready(v);
+	activity_leave(v->task, was);
+	return r;
+}
+
+int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3)
+{
+	uint16_t was;
+	int r = vcpu_ready(v);
+
+	if (r)
+		return r;
+	if (v->kvm->tdp_enabled) {
+		v->cr3 = cr3;
+		tlb_flush(&v->tlb);
+		return 0;
+	}
+	was = activity_enter(v->task, ACT_exit);
+	vcpu_exit(v, EXIT_CR3_WRITE);
+	emulate_instruction(v);
+	if (cr3 != v->cr3)
+		kvm_mmu_new_pgd(v, cr3);
+	v->cr3 = cr3;
+	touch_shared(v->task);
+	v->requests |= REQ_TLB_FLUSH_CURRENT;
+	r = vcpu_ready(v);
+	activity_leave(v->task, was);
+	return r;
+}
+
+int vcpu_out(struct kvm_vcpu *v, uint16_t port)
+{
+	uint16_t was;
+	int r = vcpu_ready(v);
+
+	if (r)
+		return r;
+	was = activity_enter(v->task, ACT_exit);
+	vcpu_exit(v, EXIT_IOIO);
+	v->stat[STAT_io_exits]++;
+	charge(v->task, COUNT_pio_exit, 1);
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_pio, .code = port);
+	r = vcpu_to_userspace(v, KVM_EXIT_IO);
+	activity_leave(v->task, was);
+	return r;
+}
+
+int vcpu_hlt(struct kvm_vcpu *v)
+{
+	uint16_t was;
+	int r = vcpu_ready(v);
+
+	if (r)
+		return r;
+	was = activity_enter(v->task, ACT_exit);
+	vcpu_exit(v, EXIT_HLT);
+	emulate_instruction(v);
+	v->stat[STAT_halt_exits]++;
+	r = vcpu_to_userspace(v, KVM_EXIT_HLT);
+	activity_leave(v->task, was);
+	return r;
+}
+
+int vcpu_gap(struct kvm_vcpu *v, uint64_t n)
+{
+	uint64_t done;
+	int r = 0;
+
+	while (n && !r) {
+		if (!vcpu_may_hit(v))
+			r = vcpu_ready(v);
+		r = r ? r : charge_interruptible(v->task, COUNT_insn, n, &done);
+		if (!r)
+			n -= done;
+	}
+	return r;
+}

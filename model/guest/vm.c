@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/guest/vm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/guest/personality.h"
+#include "model/guest/run.h"
+#include "model/guest/vcpu.h"
+#include "model/mmu/check.h"
+#include "model/policy/preset.h"
+
+static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
+{
+	const struct kvmsim_errsink *errors = sim_errors(o->sim);
+	const struct policy_desc *d;
+	struct policy_params none;
+	int r;
+
+	kvm->preset = preset_find(o->preset);
+	if (!kvm->preset)
+		return kvmsim_err(errors, KVMSIM_ENOENT,
+				  "no kernel preset \"%s\"; there are 6.1-shadow, 2.6.36",
+				  o->preset);
+	kvm->cpu = personality_find(o->personality);
+	if (!kvm->cpu)
+		return kvmsim_err(errors, KVMSIM_ENOENT,
+				  "no CPU personality \"%s\"; there are tcg, amd", o->personality);
+	r = policy_parse(FAMILY_DIRTY, o->dirty ? o->dirty : kvm->preset->dirty, errors, &d,
+			 &kvm->dirty_params);
+	if (r)
+		return r;
+	kvm->dirty = dirty_policy_find(d->name, strlen(d->name));
+	r = policy_parse(FAMILY_SPTE, o->spte ? o->spte : kvm->preset->spte, errors, &d, &none);
+	if (r)
+		return r;
+	kvm->spte = spte_policy_find(d->name, strlen(d->name));
+	kvm->backend = &mmu_backend_rmap;
+	if (kvm->dirty->walks && !kvm->backend->for_each_shadow_page)
+		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
+				  "dirty policy %s visits shadow pages: back end %s has none",
+				  kvm->dirty->desc.name, kvm->backend->name);
+	return 0;
+}
+
+int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
+{
+	struct kvm *kvm = calloc(1, sizeof(*kvm));
+	int r;
+
+	*out = NULL;
+	if (!kvm)
+		return KVMSIM_ENOMEM;
+	kvm->sim = o->sim;
+	kvm->cache = o->cache;
+	kvm->observer = o->observer;
+	kvm->tdp_enabled = o->paging == PAGING_TDP;
+	kvm->guest_paging = o->mode == GUEST_LONG64;
+	kvm->check = o->check;
+	kvm->keep_stores = o->keep_stores;
+	r = choose_algorithms(kvm, o);
+	if (!r) {
+		kvm_locks_init(kvm);
+		r = kvm_mmu_init_vm(kvm, o->background_sps);
+	}
+	if (r) {
+		kvm_destroy_vm(kvm);
+		return r;
+	}
+	*out = kvm;
+	return 0;
+}
+
+void kvm_destroy_vm(struct kvm *kvm)
+{
+	if (!kvm)
+		return;
+	for (uint32_t i = 0; i < kvm->n_vcpus; i++)
+		free(kvm->vcpus[i]);
+	kvm_mmu_uninit_vm(kvm);
+	memslots_free(kvm);
+	gmem_free(&kvm->gmem);
+	free(kvm);
+}
+
+int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out)
+{
+	struct kvm_vcpu *v;
+
+	if (kvm->n_vcpus == KVM_MAX_VCPUS)
+		return KVMSIM_EINVAL;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return KVMSIM_ENOMEM;
+	v->kvm = kvm;
+	v->id = kvm->n_vcpus;
+	/* Its TSC is synchronised with the others': the first entry updates the master clock. */
+	v->requests = REQ_MASTERCLOCK_UPDATE;
+	tlb_init(&v->tlb, kvm->cpu->tlb_entries);
+	kvm->vcpus[kvm->n_vcpus++] = v;
+	*out = v;
+	return 0;
+}
+
+/* A task cannot be in guest mode and in an ioctl: a vCPU that it left there is fetched out. */
+static int ioctl_begin(struct task *t, struct kvm *kvm)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < kvm->n_vcpus && !r; i++)
+		if (kvm->vcpus[i]->task == t)
+			r = vcpu_interrupt(kvm->vcpus[i]);
+	charge(t, COUNT_ioctl, 1);
+	return r;
+}
+
+int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm_memory_region *m)
+{
+	uint16_t was = activity_enter(t, ACT_memslot);
+	struct kvm_memory_slot *slot;
+	int r = ioctl_begin(t, kvm);
+
+	r = r ? r : slots_lock(t, kvm);
+	if (!r) {
+		r = memslot_set(t, kvm, m->slot, m->flags, m->base_gfn, m->npages,
+				m->host_populated);
+		slots_unlock(t, kvm);
+		slot = id_to_memslot(kvm, m->slot);
+		if (!r && slot && memslot_logged(slot))
+			store_log_arm(slot, task_now(t));
+	}
+	activity_leave(t, was);
+	if (!r && task_canceled(t))
+		r = KVMSIM_ECANCELED;
+	return r ? r : kvm->dead ? KVMSIM_ENOMEM : 0;
+}
+
+long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t *bitmap)
+{
+	uint16_t was = activity_enter(t, ACT_get_dirty_log);
+	struct kvm_memory_slot *slot;
+	long r = ioctl_begin(t, kvm);
+
+	r = r ? r : slots_lock(t, kvm);
+	if (r) {
+		activity_leave(t, was);
+		return r;
+	}
+	charge(t, COUNT_get_dirty_log, 1);
+	touch_shared(t);
+	slot = id_to_memslot(kvm, slot_id);
+	if (slot && memslot_logged(slot)) {
+		r = kvm->dirty->harvest(t, kvm, slot, bitmap);
+		if (r >= 0)
+			store_log_harvest(kvm, slot, bitmap, kvm->last_flush_done);
+	} else {
+		r = KVMSIM_ENOENT;
+	}
+	slots_unlock(t, kvm);
+	activity_leave(t, was);
+	if (task_canceled(t))
+		return KVMSIM_ECANCELED;
+	return kvm->dead ? KVMSIM_ENOMEM : r;
+}
+
+uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id)
+{
+	uint64_t n = kvm->stat[id];
+
+	for (uint32_t i = 0; i < kvm->n_vcpus; i++)
+		n += kvm->vcpus[i]->stat[id];
+	return n;
+}
+
+uint64_t kvm_active_shadow_pages(const struct kvm *kvm)
+{
+	return kvm->n_used_pages + kvm->n_background;
+}
+
+uint64_t kvm_false_dirties(const struct kvm *kvm)
+{
+	return kvm->false_dirties;
+}
+
+uint64_t kvm_lost_stores(const struct kvm *kvm)
+{
+	uint64_t n = kvm->lost_stores;
+
+	for (uint32_t i = 0; i < KVM_MAX_MEMSLOTS; i++)
+		if (kvm->slots[i])
+			n += store_log_lost(kvm->slots[i]);
+	return n;
+}
+
+int kvm_check(const struct kvm *kvm)
+{
+	int r = mmu_check(kvm);
+
+	for (uint32_t i = 0; i < kvm->n_vcpus && !r; i++)
+		r = tlb_check(kvm->vcpus[i]);
+	if (!r && kvm_lost_stores(kvm))
+		r = kvmsim_err(sim_errors(kvm->sim), KVMSIM_ECHECK,
+			       "%llu stores were never reported by the dirty log",
+			       (unsigned long long)kvm_lost_stores(kvm));
+	return r;
+}

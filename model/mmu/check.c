@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "model/mmu/rmap/rmap.h"
+
+__attribute__((format(printf, 2, 3))) static int bad(const struct kvm *kvm, const char *fmt, ...)
+{
+	char msg[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	return kvmsim_err(sim_errors(kvm->sim), KVMSIM_ECHECK, "MMU check: %s", msg);
+}
+
+/* Entries of a chain, and how many of them are @sptep (NULL: any). */
+static uint64_t chain_count(const struct kvm_rmap_head *head, const uint64_t *sptep)
+{
+	const struct pte_list_desc *d;
+	uint64_t n = 0;
+
+	if (!head->val)
+		return 0;
+	if (!(head->val & 1))
+		return !sptep || (const uint64_t *)head->val == sptep;
+	for (d = (const struct pte_list_desc *)(head->val & ~(uintptr_t)1); d; d = d->more)
+		for (unsigned i = 0; i < d->count; i++)
+			n += !sptep || d->sptes[i] == sptep;
+	return n;
+}
+
+/* A leaf that shadows a guest entry grants no more than that does. */
+static int check_against_gpte(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i,
+			      gfn_t gfn, uint64_t spte)
+{
+	uint64_t gpte = gmem_read(&kvm->gmem, (sp->gfn << PAGE_SHIFT) + i * 8, 8);
+
+	if (!(gpte & PT_PRESENT) || (gpte & PT_ADDR_MASK) >> PAGE_SHIFT != gfn)
+		return bad(kvm, "spte %u of table %#llx maps gfn %#llx, the guest's entry is %#llx",
+			   i, (unsigned long long)sp->gfn, (unsigned long long)gfn,
+			   (unsigned long long)gpte);
+	if (spte_writable(spte) && (!(gpte & PT_WRITABLE) || !(gpte & PT_DIRTY)))
+		return bad(kvm, "spte %u of table %#llx is writable, the guest's entry is %#llx", i,
+			   (unsigned long long)sp->gfn, (unsigned long long)gpte);
+	return 0;
+}
+
+static bool shadowed(const struct kvm *kvm, gfn_t gfn)
+{
+	struct kvm_mmu_page *sp;
+
+	list_for_each_entry (sp, &kvm->active_pages, link)
+		if (!sp->role.direct && sp->gfn == gfn && !sp_obsolete(kvm, sp))
+			return true;
+	return false;
+}
+
+static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i)
+{
+	uint64_t spte = sp->spt[i], addr;
+	gfn_t gfn = sp_gfn(sp, i);
+	const struct kvm_memory_slot *slot = gfn_to_memslot(kvm, gfn);
+	int level = sp->role.level;
+
+	if (!slot)
+		return bad(kvm, "spte for gfn %#llx, which no slot has", (unsigned long long)gfn);
+	if (spte_pfn(spte) != memslot_pfn(slot, gfn))
+		return bad(kvm, "gfn %#llx maps pfn %#llx, its slot says %#llx",
+			   (unsigned long long)gfn, (unsigned long long)spte_pfn(spte),
+			   (unsigned long long)memslot_pfn(slot, gfn));
+	if (chain_count(gfn_to_rmap(slot, gfn, level, &addr), &sp->spt[i]) != 1)
+		return bad(kvm, "spte for gfn %#llx is not once in its rmap",
+			   (unsigned long long)gfn);
+	if (spte_writable(spte) && kvm->indirect_pages && shadowed(kvm, gfn))
+		return bad(kvm, "shadowed table %#llx is writable", (unsigned long long)gfn);
+	if (sp->role.direct || level > PG_LEVEL_4K)
+		return 0;
+	return check_against_gpte(kvm, sp, i, gfn, spte);
+}
+
+static int check_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp, uint64_t *leaves,
+		    uint64_t *links)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < PTES_PER_PAGE && !r; i++) {
+		uint64_t spte = sp->spt[i];
+		const struct kvm_mmu_page *child;
+
+		if (!spte_present(spte))
+			continue;
+		if (spte_last(spte, sp->role.level)) {
+			++*leaves;
+			r = check_leaf(kvm, sp, i);
+			continue;
+		}
+		++*links;
+		child = spte_to_child(kvm, spte);
+		if (!child || child->role.level + 1 != sp->role.level || child->role.invalid)
+			r = bad(kvm, "entry %u of a level %u page leads nowhere", i,
+				sp->role.level);
+		else if (chain_count(&child->parent_ptes, &sp->spt[i]) != 1)
+			r = bad(kvm,
+				"entry %u of a level %u page is not once among its child's "
+				"parents",
+				i, sp->role.level);
+	}
+	return r;
+}
+
+int mmu_check(const struct kvm *kvm)
+{
+	uint64_t leaves = 0, links = 0, mapped = 0, parents = 0, pages = 0;
+	const struct kvm_mmu_page *sp;
+	int r;
+
+	list_for_each_entry (sp, &kvm->active_pages, link) {
+		r = check_sp(kvm, sp, &leaves, &links);
+		if (r)
+			return r;
+		parents += chain_count(&sp->parent_ptes, NULL);
+		pages++;
+	}
+	for (uint32_t s = 0; s < KVM_MAX_MEMSLOTS; s++)
+		for (int l = PG_LEVEL_4K; kvm->slots[s] && l <= MAX_HUGE_LEVEL; l++)
+			for (uint64_t i = 0; i < memslot_lpages(kvm->slots[s], l); i++)
+				mapped += chain_count(&kvm->slots[s]->rmap[l - 1][i], NULL);
+	if (leaves != mapped)
+		return bad(kvm, "%llu leaf sptes, %llu entries in rmaps",
+			   (unsigned long long)leaves, (unsigned long long)mapped);
+	if (links != parents)
+		return bad(kvm, "%llu links to shadow pages, %llu parent entries",
+			   (unsigned long long)links, (unsigned long long)parents);
+	if (pages != kvm->n_used_pages)
+		return bad(kvm, "%llu shadow pages are active, %llu are counted",
+			   (unsigned long long)pages, (unsigned long long)kvm->n_used_pages);
+	if (leaves !=
+	    kvm->stat[STAT_pages_4k] + kvm->stat[STAT_pages_2m] + kvm->stat[STAT_pages_1g])
+		return bad(kvm, "%llu leaf sptes, pages_4k is %llu", (unsigned long long)leaves,
+			   (unsigned long long)kvm->stat[STAT_pages_4k]);
+	return 0;
+}
+
+int tlb_check(const struct kvm_vcpu *v)
+{
+	const struct kvm *kvm = v->kvm;
+
+	/* Between a change of the tables and the flush that was asked for, anything goes. */
+	if (!v->root_valid || v->requests & (REQ_TLB_FLUSH | REQ_TLB_FLUSH_CURRENT))
+		return 0;
+	for (uint64_t i = 0; i <= v->tlb.mask; i++) {
+		const struct vcpu_tlb_entry *e = &v->tlb.entry[i];
+		gva_t gva = e->tag >> TLB_GEN_BITS << PAGE_SHIFT;
+		uint64_t addr = kvm->tdp_enabled ? tlb_gfn(e) << PAGE_SHIFT : gva;
+		struct shadow_walk w;
+		uint64_t spte = 0;
+
+		if (e->tag != tlb_tag(&v->tlb, gva))
+			continue;
+		for (shadow_walk_init(&w, (struct kvm_vcpu *)v, addr); shadow_walk_okay(&w);
+		     shadow_walk_next(&w, kvm))
+			spte = *w.sptep;
+		if (!(spte & PT_PRESENT) || ((e->gfn_flags & TLB_WPERM) && !spte_writable(spte)))
+			return bad(kvm, "vCPU %u has gva %#llx cached %s, its spte is %#llx", v->id,
+				   (unsigned long long)gva,
+				   e->gfn_flags & TLB_WPERM ? "writable" : "readable",
+				   (unsigned long long)spte);
+	}
+	return 0;
+}

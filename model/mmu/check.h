@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_MMU_CHECK_H
+#define KVMSIM_MMU_CHECK_H
+
+#include "model/mmu/mmu.h"
+
+/*
+ * The checkers. No store may complete after a harvest's flush without a later report of its page:
+ * when each page was stored to last is kept, apart from everything the model itself uses.
+ */
+struct store_log {
+	/* Stores after this time must be reported by the next harvest, or their bits be set. */
+	cycles_t since;
+	cycles_t last[]; /* by page, 1 + the time of its last store; 0: never */
+};
+
+/* False: out of memory. */
+bool store_log_alloc(struct kvm *kvm, struct kvm_memory_slot *slot);
+/* Logging begins: only stores after @now count. */
+void store_log_arm(struct kvm_memory_slot *slot, cycles_t now);
+void store_log_add(struct kvm_memory_slot *slot, gfn_t gfn, cycles_t now);
+/* A harvest whose flush ended at @now has reported @bitmap; adds to the VM's tallies. */
+void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint64_t *bitmap,
+		       cycles_t now);
+/* Pages stored to since the last harvest whose bits are not set. */
+uint64_t store_log_lost(const struct kvm_memory_slot *slot);
+
+/* The shadow structures against one another, the guest's tables and the slots. 0, or KVMSIM_ECHECK
+ * with a message. */
+int mmu_check(const struct kvm *kvm);
+/* What the vCPU has cached against the sptes; only between accesses. */
+int tlb_check(const struct kvm_vcpu *v);
+
+#endif

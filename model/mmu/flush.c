@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/host/ipi.h"
+#include "model/mmu/mmu.h"
+
+/* Requests that are waited for: their vCPU must have left guest mode, and any lockless walk. */
+#define REQ_WAIT (REQ_TLB_FLUSH | REQ_FREE_OBSOLETE_ROOTS)
+
+struct request {
+	struct kvm *kvm;
+	uint32_t req;
+};
+
+static bool request_vcpu(void *ctx, size_t i, struct task **task)
+{
+	const struct request *r = ctx;
+	struct kvm_vcpu *v = r->kvm->vcpus[i];
+	enum vcpu_mode mode = v->mode;
+
+	*task = v->task;
+	v->requests |= r->req;
+	if (mode == IN_GUEST_MODE)
+		v->mode = EXITING_GUEST_MODE;
+	return (r->req & REQ_WAIT) ? mode != OUTSIDE_GUEST_MODE : mode == IN_GUEST_MODE;
+}
+
+bool kvm_make_all_cpus_request(struct task *t, struct kvm *kvm, uint32_t req)
+{
+	struct request r = {kvm, req};
+
+	return ipi_call_many(t, request_vcpu, &r, kvm->n_vcpus, req & REQ_WAIT) > 0;
+}
+
+void kvm_flush_remote_tlbs(struct task *t, struct kvm *kvm)
+{
+	uint16_t was = activity_enter(t, ACT_tlb_flush);
+
+	charge(t, COUNT_remote_tlb_flush, 1);
+	touch_shared(t);
+	kvm->stat[STAT_remote_tlb_flush_requests]++;
+	if (kvm_make_all_cpus_request(t, kvm, REQ_TLB_FLUSH))
+		kvm->stat[STAT_remote_tlb_flush]++;
+	kvm->last_flush_done = task_now(t);
+	activity_leave(t, was);
+}
+
+void walk_lockless_begin(struct kvm_vcpu *v)
+{
+	touch_shared(v->task);
+	v->mode = READING_SHADOW_TABLES;
+}
+
+void walk_lockless_end(struct kvm_vcpu *v)
+{
+	touch_shared(v->task);
+	v->mode = OUTSIDE_GUEST_MODE;
+	(void)ipi_receive(v->task);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/memslot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mmu/check.h"
+#include "model/mmu/mmu.h"
+#include "model/policy/dirty.h"
+#include "model/policy/preset.h"
+
+/* One shadow page is allowed per so many guest pages, and never fewer than the least. */
+#define MEMSLOT_PAGES_TO_MMU_PAGES 50
+#define MIN_ALLOC_MMU_PAGES	   64
+
+struct kvm_memory_slot *gfn_to_memslot(const struct kvm *kvm, gfn_t gfn)
+{
+	uint32_t lo = 0, hi = kvm->nr_by_gfn;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (gfn < kvm->by_gfn[mid]->base_gfn)
+			hi = mid;
+		else if (gfn >= kvm->by_gfn[mid]->base_gfn + kvm->by_gfn[mid]->npages)
+			lo = mid + 1;
+		else
+			return kvm->by_gfn[mid];
+	}
+	return NULL;
+}
+
+struct kvm_memory_slot *id_to_memslot(const struct kvm *kvm, uint32_t id)
+{
+	return id < KVM_MAX_MEMSLOTS ? kvm->slots[id] : NULL;
+}
+
+gfn_t kvm_pfn_to_gfn(const struct kvm *kvm, pfn_t pfn)
+{
+	for (uint32_t i = 0; i < kvm->nr_by_gfn; i++)
+		if (pfn - kvm->by_gfn[i]->base_pfn < kvm->by_gfn[i]->npages)
+			return kvm->by_gfn[i]->base_gfn + (pfn - kvm->by_gfn[i]->base_pfn);
+	return 0;
+}
+
+bool memslot_host_present(const struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	uint64_t i = gfn - slot->base_gfn;
+
+	return !slot->host_absent || !(slot->host_absent[i / 64] >> (i % 64) & 1);
+}
+
+pfn_t memslot_fault_in(struct kvm_memory_slot *slot, gfn_t gfn, bool *populated)
+{
+	uint64_t i = gfn - slot->base_gfn;
+
+	*populated = !memslot_host_present(slot, gfn);
+	if (*populated)
+		slot->host_absent[i / 64] &= ~(1ull << (i % 64));
+	return memslot_pfn(slot, gfn);
+}
+
+static void slot_free(struct kvm_memory_slot *slot)
+{
+	if (!slot)
+		return;
+	for (int i = 0; i < NR_PAGE_SIZES; i++) {
+		free(slot->rmap[i]);
+		free(slot->disallow_lpage[i]);
+	}
+	free(slot->host_absent);
+	free(slot->write_track);
+	free(slot->dirty_bitmap);
+	free(slot->dirty_snapshot);
+	free(slot->stores);
+	free(slot);
+}
+
+void memslots_free(struct kvm *kvm)
+{
+	for (uint32_t i = 0; i < KVM_MAX_MEMSLOTS; i++)
+		slot_free(kvm->slots[i]);
+	while (kvm->deleted_slots) {
+		struct kvm_memory_slot *slot = kvm->deleted_slots;
+
+		kvm->deleted_slots = slot->next_deleted;
+		slot_free(slot);
+	}
+}
+
+static bool alloc_bitmap(struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	uint64_t words = memslot_bitmap_words(slot);
+
+	slot->dirty_bitmap = calloc(words, 8);
+	slot->dirty_snapshot = calloc(words, 8);
+	slot->bitmap_addr = kaddr_pages(&kvm->kaddr, 2 * words * 8);
+	slot->snapshot_addr = slot->bitmap_addr + words * 8;
+	return slot->dirty_bitmap && slot->dirty_snapshot;
+}
+
+static void free_bitmap(struct kvm_memory_slot *slot)
+{
+	free(slot->dirty_bitmap);
+	free(slot->dirty_snapshot);
+	slot->dirty_bitmap = slot->dirty_snapshot = NULL;
+}
+
+static bool alloc_metadata(struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	gfn_t end = slot->base_gfn + slot->npages;
+
+	for (int l = PG_LEVEL_4K; l <= MAX_HUGE_LEVEL; l++) {
+		uint64_t n = memslot_lpages(slot, l), mask = pages_per_level(l) - 1;
+
+		slot->rmap[l - 1] = calloc(n, sizeof(*slot->rmap[0]));
+		if (!slot->rmap[l - 1])
+			return false;
+		slot->rmap_addr[l - 1] = kaddr_pages(&kvm->kaddr, n * sizeof(*slot->rmap[0]));
+		if (l == PG_LEVEL_4K)
+			continue;
+		slot->disallow_lpage[l - 1] = calloc(n, sizeof(*slot->disallow_lpage[0]));
+		if (!slot->disallow_lpage[l - 1])
+			return false;
+		slot->lpage_addr[l - 1] =
+			kaddr_pages(&kvm->kaddr, n * sizeof(*slot->disallow_lpage[0]));
+		if (slot->base_gfn & mask)
+			slot->disallow_lpage[l - 1][0] = 1;
+		if (end & mask)
+			slot->disallow_lpage[l - 1][n - 1] = 1;
+	}
+	slot->write_track = calloc(slot->npages, sizeof(*slot->write_track));
+	return slot->write_track;
+}
+
+static struct kvm_memory_slot *slot_new(struct kvm *kvm, uint32_t id, uint32_t flags,
+					gfn_t base_gfn, uint64_t npages, bool host_populated)
+{
+	struct kvm_memory_slot *slot = calloc(1, sizeof(*slot));
+	uint64_t words;
+
+	if (!slot)
+		return NULL;
+	slot->id = id;
+	slot->flags = flags;
+	slot->base_gfn = base_gfn;
+	slot->npages = npages;
+	slot->base_pfn = kvm->next_pfn;
+	slot->slot_addr = kaddr_object(&kvm->kaddr, KADDR_MEMSLOT_BYTES);
+	words = memslot_bitmap_words(slot);
+	if (!host_populated) {
+		slot->host_absent = malloc(words * 8);
+		if (!slot->host_absent)
+			goto fail;
+		memset(slot->host_absent, 0xff, words * 8);
+	}
+	if (!alloc_metadata(kvm, slot) || (memslot_logged(slot) && !alloc_bitmap(kvm, slot)) ||
+	    (kvm->check && !store_log_alloc(kvm, slot)))
+		goto fail;
+	kvm->next_pfn += npages;
+	return slot;
+fail:
+	slot_free(slot);
+	return NULL;
+}
+
+static int cmp_base(const void *a, const void *b)
+{
+	const struct kvm_memory_slot *x = *(struct kvm_memory_slot *const *)a;
+	const struct kvm_memory_slot *y = *(struct kvm_memory_slot *const *)b;
+
+	return (x->base_gfn > y->base_gfn) - (x->base_gfn < y->base_gfn);
+}
+
+/* The new set of slots becomes visible. */
+static void install_memslots(struct task *t, struct kvm *kvm)
+{
+	charge(t, COUNT_memslot_update, 1);
+	touch_shared(t);
+	kvm->nr_by_gfn = 0;
+	kvm->nr_memslot_pages = 0;
+	for (uint32_t i = 0; i < KVM_MAX_MEMSLOTS; i++)
+		if (kvm->slots[i]) {
+			kvm->by_gfn[kvm->nr_by_gfn++] = kvm->slots[i];
+			kvm->nr_memslot_pages += kvm->slots[i]->npages;
+		}
+	qsort(kvm->by_gfn, kvm->nr_by_gfn, sizeof(kvm->by_gfn[0]), cmp_base);
+	kvm->memslot_gen += 2;
+}
+
+static void limit_mmu_pages(struct task *t, struct kvm *kvm)
+{
+	uint64_t n = kvm->nr_memslot_pages / MEMSLOT_PAGES_TO_MMU_PAGES;
+
+	kvm_mmu_change_mmu_pages(t, kvm, n > MIN_ALLOC_MMU_PAGES ? n : MIN_ALLOC_MMU_PAGES);
+}
+
+static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			uint32_t flags)
+{
+	bool logged = flags & MEMSLOT_LOG_DIRTY;
+
+	if (slot->flags == flags)
+		return 0;
+	if (logged && !alloc_bitmap(kvm, slot)) {
+		free_bitmap(slot);
+		return KVMSIM_ENOMEM;
+	}
+	touch_shared(t);
+	slot->flags = flags;
+	install_memslots(t, kvm);
+	if (logged)
+		return dirty_log_enable(t, kvm, slot);
+	touch_shared(t);
+	free_bitmap(slot);
+	return dirty_log_disable(t, kvm, slot);
+}
+
+static int delete_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	touch_shared(t);
+	slot->flags |= MEMSLOT_INVALID;
+	install_memslots(t, kvm);
+	kvm_mmu_zap_all_fast(t, kvm);
+	touch_shared(t);
+	kvm->slots[slot->id] = NULL;
+	install_memslots(t, kvm);
+	/* A fault that has found it may still hold it: SRCU keeps it, here until the VM's end. */
+	slot->next_deleted = kvm->deleted_slots;
+	kvm->deleted_slots = slot;
+	limit_mmu_pages(t, kvm);
+	return 0;
+}
+
+int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gfn_t base_gfn,
+		uint64_t npages, bool host_populated)
+{
+	struct kvm_memory_slot *slot;
+
+	if (id >= KVM_MAX_MEMSLOTS || flags & ~MEMSLOT_LOG_DIRTY || base_gfn + npages < base_gfn ||
+	    (base_gfn + npages) >> (52 - PAGE_SHIFT))
+		return KVMSIM_EINVAL;
+	slot = kvm->slots[id];
+	if (!npages)
+		return slot ? delete_slot(t, kvm, slot) : KVMSIM_EINVAL;
+	if (slot) {
+		if (slot->base_gfn != base_gfn || slot->npages != npages)
+			return KVMSIM_EINVAL;
+		return change_flags(t, kvm, slot, flags);
+	}
+	for (uint32_t i = 0; i < kvm->nr_by_gfn; i++)
+		if (base_gfn < kvm->by_gfn[i]->base_gfn + kvm->by_gfn[i]->npages &&
+		    kvm->by_gfn[i]->base_gfn < base_gfn + npages)
+			return KVMSIM_EINVAL;
+	slot = slot_new(kvm, id, flags, base_gfn, npages, host_populated);
+	if (!slot)
+		return KVMSIM_ENOMEM;
+	touch_shared(t);
+	kvm->slots[id] = slot;
+	install_memslots(t, kvm);
+	limit_mmu_pages(t, kvm);
+	return 0;
+}

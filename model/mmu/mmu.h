@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_MMU_MMU_H
+#define KVMSIM_MMU_MMU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/counts.h"
+#include "model/host/cache.h"
+#include "model/mmu/backend.h"
+#include "model/mmu/gmem.h"
+#include "model/mmu/kaddr.h"
+#include "model/mmu/list.h"
+#include "model/mmu/memslot.h"
+#include "model/mmu/mmulock.h"
+#include "model/mmu/spte.h"
+#include "model/mmu/stats.h"
+#include "model/mmu/tlb.h"
+#include "model/mmu/trace.h"
+#include "model/policy/policy.h"
+#include "model/sim/sim.h"
+
+/*
+ * The MMU's own view of a VM and a vCPU. Internal to model/mmu, model/policy and model/guest;
+ * workloads see guest/vm.h and guest/vcpu.h.
+ *
+ * Everything here that another task can see (slots, shadow pages, sptes, bitmaps, requests, modes)
+ * is touched only after touch_shared(): then the running task is the first in the total order.
+ */
+struct kvm_preset;
+struct spte_policy;
+struct kvm_vcpu;
+
+union kvm_mmu_page_role {
+	uint32_t word;
+	struct {
+		uint32_t level : 4;
+		uint32_t direct : 1;
+		uint32_t access : 3;
+		uint32_t invalid : 1;
+	};
+};
+
+/* One shadow page. Its 512 entries come first and the whole is aligned to their size, so that an
+ * entry's address gives its page (the kernel looks in struct page). */
+struct kvm_mmu_page {
+	uint64_t spt[PTES_PER_PAGE];
+	uint64_t translation[PTES_PER_PAGE]; /* indirect: gfn << 12 | access shadowed by each */
+	struct list link; /* in kvm->active_pages, newest first, or a list of invalid ones */
+	struct kvm_mmu_page *hash_next, **hash_pprev;
+	union kvm_mmu_page_role role;
+	gfn_t gfn;
+	uint32_t root_count;
+	uint32_t write_flooding;
+	uint8_t valid_gen;
+	uint64_t slot_bitmap; /* slots that its leaf entries map, where the preset keeps it */
+	struct kvm_rmap_head parent_ptes;
+	pfn_t pfn; /* of the entries' page: what a parent entry holds */
+	uint64_t spt_addr, header_addr, translation_addr; /* synthetic */
+} __attribute__((aligned(4096)));
+
+#define PTE_LIST_EXT 14
+struct pte_list_desc {
+	struct pte_list_desc *more;
+	uint64_t count;
+	uint64_t *sptes[PTE_LIST_EXT];
+	uint64_t addr;
+};
+
+#define DESCS_PER_CHUNK 63
+struct desc_chunk {
+	struct desc_chunk *next;
+	struct pte_list_desc desc[DESCS_PER_CHUNK];
+};
+
+#define MAX_HASH_SHIFT	   12
+#define MMU_NUM_PREV_ROOTS 3
+#define KVM_MAX_VCPUS	   512
+
+struct kvm {
+	struct sim *sim;
+	struct cache *cache;
+	const struct kvm_observer *observer;
+	const struct kvm_preset *preset;
+	const struct mmu_backend *backend;
+	const struct cpu_personality *cpu;
+	const struct dirty_policy *dirty;
+	struct policy_params dirty_params;
+	const struct spte_policy *spte;
+	bool tdp_enabled;
+	bool guest_paging; /* long mode; otherwise CR0.PG=0 */
+	bool check;
+	bool keep_stores;
+	bool dead; /* an allocation failed in the middle of an operation */
+
+	struct mmu_lock mmu_lock;
+	struct mutex slots_lock;
+
+	struct kvm_memory_slot *slots[KVM_MAX_MEMSLOTS]; /* by id */
+	struct kvm_memory_slot *by_gfn[KVM_MAX_MEMSLOTS];
+	uint32_t nr_by_gfn;
+	struct kvm_memory_slot *deleted_slots;
+	uint64_t memslot_gen, nr_memslot_pages;
+	pfn_t next_pfn;
+
+	struct list active_pages;
+	struct kvm_mmu_page *hash[1u << MAX_HASH_SHIFT];
+	uint64_t n_used_pages, n_max_pages, indirect_pages;
+	uint8_t valid_gen;
+	struct kvm_mmu_page **page_of_pfn; /* by pfn - SPT_BASE_PFN */
+	uint64_t n_page_of_pfn;
+	struct kvm_mmu_page *free_pages;
+	struct pte_list_desc *free_descs;
+	struct desc_chunk *desc_chunks;
+
+	/* Shadow pages of a part of the guest that no trace shows: a walk meets them. They map
+	 * pages of the logged slot, none of them writable, and never change. */
+	uint64_t n_background;
+	uint64_t *background_header_addr, *background_spt_addr;
+
+	struct kaddr kaddr;
+	struct gmem gmem;
+	struct kvm_vcpu *vcpus[KVM_MAX_VCPUS];
+	uint32_t n_vcpus;
+	uint64_t stat[N_KVM_STATS]; /* only VM-wide ones are used */
+
+	cycles_t last_flush_done; /* checkers: when the last remote flush had reached all */
+	uint64_t false_dirties, lost_stores;
+};
+
+enum vcpu_mode { OUTSIDE_GUEST_MODE, IN_GUEST_MODE, EXITING_GUEST_MODE, READING_SHADOW_TABLES };
+
+enum vcpu_request {
+	REQ_TLB_FLUSH = 1u << 0,
+	REQ_TLB_FLUSH_CURRENT = 1u << 1,
+	REQ_FREE_OBSOLETE_ROOTS = 1u << 2,
+	REQ_LOAD_MMU_PGD = 1u << 3,
+	REQ_MASTERCLOCK_UPDATE = 1u << 4,
+	REQ_EVENT = 1u << 5,
+	REQ_MMU_SYNC = 1u << 6,
+};
+
+struct mmu_root {
+	struct kvm_mmu_page *sp; /* NULL: none */
+	gpa_t pgd;
+};
+
+struct kvm_vcpu {
+	struct kvm *kvm;
+	struct task *task;
+	uint32_t id;
+	gpa_t cr3;
+	/* the MMU context */
+	struct mmu_root root, prev_roots[MMU_NUM_PREV_ROOTS];
+	struct kvm_mmu_page *pae_root[4]; /* direct guests: one per GiB */
+	bool root_valid;
+	/* run state */
+	enum vcpu_mode mode;
+	uint32_t requests;
+	bool in_run;		/* inside KVM_RUN */
+	uint32_t exit_reason;	/* enum kvm_exit_reason of the pending userspace exit */
+	gfn_t fault_gfn;	/* of the fault handled last */
+	uint64_t rip;		/* of the instruction fetched last: the emulator reads it */
+	bool mmio_read_pending; /* userspace is to answer a read of a device */
+	struct vcpu_tlb tlb;
+	uint64_t stat[N_KVM_STATS]; /* only per-vCPU ones are used */
+};
+
+/* One fault on its way through the handler. */
+struct kvm_page_fault {
+	uint64_t addr; /* gva when shadowing a paging guest, else gpa */
+	uint64_t error_code;
+	bool exec, write, present, rsvd, user, is_tdp;
+	bool map_writable, populated, write_fault_to_shadow_pgtable;
+	int max_level, goal_level;
+	gfn_t gfn;
+	pfn_t pfn;
+	struct kvm_memory_slot *slot;
+};
+
+/* A guest page-table walk by software. */
+struct guest_walk {
+	int level, max_level; /* of the last entry read; of the root */
+	gfn_t table_gfn[ROOT_LEVEL_4];
+	uint64_t ptes[ROOT_LEVEL_4]; /* by level - 1 */
+	gpa_t pte_gpa[ROOT_LEVEL_4];
+	unsigned pt_access[ROOT_LEVEL_4], pte_access;
+	uint64_t prefetch_ptes[8];
+	gfn_t gfn;
+	uint64_t fault_code; /* when the guest itself must take the fault */
+};
+
+/* [running] Before any touch of what another task can see. A cancelled task goes on, to an end
+ * that its caller finds with task_canceled(). */
+static inline void touch_shared(struct task *t)
+{
+	(void)sync(t);
+}
+
+static inline void kvm_touch(struct task *t, struct kvm *kvm, uint64_t addr, uint32_t bytes,
+			     bool write)
+{
+	if (kvm->cache && cache_touch(t, kvm->cache, addr, bytes, write) == KVMSIM_ENOMEM)
+		kvm->dead = true;
+}
+
+static inline struct kvm_mmu_page *sptep_to_sp(const uint64_t *sptep)
+{
+	return (struct kvm_mmu_page *)((uintptr_t)sptep & ~(uintptr_t)(PAGE_SIZE - 1));
+}
+
+static inline unsigned spte_index(const uint64_t *sptep)
+{
+	return ((uintptr_t)sptep & (PAGE_SIZE - 1)) / sizeof(*sptep);
+}
+
+static inline uint64_t sptep_addr(const uint64_t *sptep)
+{
+	return sptep_to_sp(sptep)->spt_addr + spte_index(sptep) * sizeof(*sptep);
+}
+
+/* sptes are seen by hardware walks and fast faults, which take no lock. */
+static inline uint64_t spte_read(struct task *t, struct kvm *kvm, const uint64_t *sptep)
+{
+	kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), false);
+	touch_shared(t);
+	return *sptep;
+}
+
+static inline void spte_write(struct task *t, struct kvm *kvm, uint64_t *sptep, uint64_t spte)
+{
+	kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), true);
+	touch_shared(t);
+	*sptep = spte;
+}
+
+static inline bool vcpu_direct(const struct kvm_vcpu *v)
+{
+	return v->kvm->tdp_enabled || !v->kvm->guest_paging;
+}
+
+/* ---- trace.c ---- */
+void kvm_trace(struct task *t, struct kvm *kvm, const struct kvm_vcpu *v,
+	       struct kvm_trace_event *e);
+#define kvm_trace_event(t, kvm, v, ...)                                                            \
+	do {                                                                                       \
+		if ((kvm)->observer)                                                               \
+			kvm_trace(t, kvm, v, &(struct kvm_trace_event){__VA_ARGS__});              \
+	} while (0)
+
+/* ---- flush.c ---- */
+/* KVM_REQ_*: asks every vCPU, kicks those in guest mode and waits until they have left it. True
+ * when an IPI was sent. */
+bool kvm_make_all_cpus_request(struct task *t, struct kvm *kvm, uint32_t req);
+void kvm_flush_remote_tlbs(struct task *t, struct kvm *kvm);
+/* Between them the shadow pages that the vCPU reads are not freed: who frees them first flushes,
+ * and waits for the end. */
+void walk_lockless_begin(struct kvm_vcpu *v);
+void walk_lockless_end(struct kvm_vcpu *v);
+
+/* ---- load.c ---- */
+/* The root for the current CR3, made if there is none. KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
+int kvm_mmu_load(struct kvm_vcpu *v);
+void kvm_mmu_free_obsolete_roots(struct kvm_vcpu *v);
+void kvm_mmu_new_pgd(struct kvm_vcpu *v, gpa_t cr3);
+void kvm_mmu_free_all_roots(struct kvm_vcpu *v);
+
+/* ---- fault.c ---- */
+/* An intercepted #PF or nested page fault. A positive enum ret_pf or a negative error. */
+int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code);
+
+/* ---- walk.c ---- */
+/* Walks the guest's tables for @addr; 1, or 0 with w->fault_code set when the guest must take the
+ * fault. */
+unsigned guest_pte_access(uint64_t pte);
+int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64_t access);
+
+/* The guest would have to handle a fault of its own: a message, KVMSIM_EINVAL. */
+int guest_fault_error(const struct kvm_vcpu *v, gva_t gva, uint64_t code);
+
+/* ---- dirty.c ---- */
+/* A page of @slot is written or was made writable. @slot may be NULL or not logged. */
+void mark_page_dirty_in_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			     gfn_t gfn);
+void kvm_mark_page_dirty(struct task *t, struct kvm *kvm, gfn_t gfn);
+
+/* ---- rmap/zap.c ---- */
+void kvm_mmu_change_mmu_pages(struct task *t, struct kvm *kvm, uint64_t goal);
+void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm);
+/* A write to a guest page table that is shadowed, by the emulator: takes mmu_lock itself. */
+void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes);
+/* Zaps the shadow pages of @gfn; takes mmu_lock itself. */
+bool kvm_mmu_unprotect_page(struct kvm_vcpu *v, gfn_t gfn);
+
+/* ---- rmap/page.c ---- */
+/* Before anything else: empty lists, and @background_sps pages that only a walk meets.
+ * KVMSIM_ENOMEM. */
+int kvm_mmu_init_vm(struct kvm *kvm, uint64_t background_sps);
+void kvm_mmu_uninit_vm(struct kvm *kvm);
+
+#endif

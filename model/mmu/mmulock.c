@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/mmulock.h"
+
+#include "model/mmu/mmu.h"
+#include "model/policy/preset.h"
+
+static const struct lock_class slots_lock_class = {.name = "slots_lock", .rank = 10};
+static const struct lock_class mmu_lock_class = {.name = "mmu_lock", .rank = 20};
+
+void kvm_locks_init(struct kvm *kvm)
+{
+	mutex_init(&kvm->slots_lock, &slots_lock_class);
+	rwlock_init(&kvm->mmu_lock.rw, &mmu_lock_class);
+	spin_lock_init(&kvm->mmu_lock.spin, &mmu_lock_class);
+}
+
+int mmu_lock(struct task *t, struct kvm *kvm)
+{
+	return kvm->preset->mmu_lock_rw ? write_lock(t, &kvm->mmu_lock.rw)
+					: spin_lock(t, &kvm->mmu_lock.spin);
+}
+
+void mmu_unlock(struct task *t, struct kvm *kvm)
+{
+	if (kvm->preset->mmu_lock_rw)
+		write_unlock(t, &kvm->mmu_lock.rw);
+	else
+		spin_unlock(t, &kvm->mmu_lock.spin);
+}
+
+int slots_lock(struct task *t, struct kvm *kvm)
+{
+	return mutex_lock(t, &kvm->slots_lock);
+}
+
+void slots_unlock(struct task *t, struct kvm *kvm)
+{
+	mutex_unlock(t, &kvm->slots_lock);
+}
+
+struct lock_stats mmu_lock_stats(const struct kvm *kvm)
+{
+	return kvm->preset->mmu_lock_rw ? write_lock_stats(&kvm->mmu_lock.rw)
+					: spin_lock_stats(&kvm->mmu_lock.spin);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_MMU_MMULOCK_H
+#define KVMSIM_MMU_MMULOCK_H
+
+#include "model/host/lock.h"
+
+/*
+ * A VM's locks: slots_lock, a mutex, is taken before mmu_lock, which the preset makes an rwlock
+ * (taken for write by everything here) or a spinlock.
+ */
+struct kvm;
+
+struct mmu_lock {
+	struct rwlock rw;
+	struct spinlock spin;
+};
+
+void kvm_locks_init(struct kvm *kvm);
+
+/* [running] 0 with the lock held; else it is not: KVMSIM_ECANCELED, KVMSIM_ECHECK, KVMSIM_ENOMEM.
+ */
+int mmu_lock(struct task *t, struct kvm *kvm);
+void mmu_unlock(struct task *t, struct kvm *kvm);
+int slots_lock(struct task *t, struct kvm *kvm);
+void slots_unlock(struct task *t, struct kvm *kvm);
+/* Exclusive holds of mmu_lock so far. */
+struct lock_stats mmu_lock_stats(const struct kvm *kvm);
+
+#endif

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/rmap/rmap.h"
+
+#include "model/policy/preset.h"
+
+/* A write to a page whose shadowed entries would go stale: no fault can make it writable. */
+static bool page_tracked(const struct kvm_page_fault *f)
+{
+	return f->present && f->write && f->slot &&
+	       f->slot->write_track[f->gfn - f->slot->base_gfn] && !f->rsvd;
+}
+
+static bool access_allowed(const struct kvm_page_fault *f, uint64_t spte)
+{
+	if (f->exec)
+		return !(spte & PT_NX) && (spte & PT_PRESENT);
+	return f->write ? spte_writable(spte) : spte & PT_PRESENT;
+}
+
+/* Gives W back to a spte that only dirty logging has taken it from, without mmu_lock. The cmpxchg
+ * is one touch: nobody can come between its look and its store. */
+static bool fix_spte(struct kvm_vcpu *v, const struct kvm_page_fault *f, uint64_t *sptep,
+		     uint64_t old, uint64_t spte)
+{
+	kvm_touch(v->task, v->kvm, sptep_addr(sptep), sizeof(*sptep), true);
+	touch_shared(v->task);
+	if (*sptep != old)
+		return false;
+	*sptep = spte;
+	mark_page_dirty_in_slot(v->task, v->kvm, f->slot, f->gfn);
+	return true;
+}
+
+static enum ret_pf fast_page_fault(struct kvm_vcpu *v, const struct kvm_page_fault *f)
+{
+	enum ret_pf ret = RET_PF_INVALID;
+	uint64_t spte = 0, *sptep;
+
+	if (!v->kvm->preset->fast_page_fault || f->rsvd || !f->present || !f->write)
+		return ret;
+	charge(v->task, COUNT_fast_page_fault, 1);
+	walk_lockless_begin(v);
+	for (int try = 0; try < 5; try++) {
+		sptep = v->kvm->backend->walk_lockless(v, f->addr, &spte);
+		if (!sptep || !spte_present(spte) ||
+		    !spte_last(spte, sptep_to_sp(sptep)->role.level))
+			break;
+		if (access_allowed(f, spte)) {
+			ret = RET_PF_SPURIOUS;
+			break;
+		}
+		if (!(spte & SPTE_MMU_WRITABLE))
+			break;
+		/* A large page must be split first, to be logged page by page. */
+		if (sptep_to_sp(sptep)->role.level > PG_LEVEL_4K && memslot_logged(f->slot))
+			break;
+		if (fix_spte(v, f, sptep, spte, spte | PT_WRITABLE)) {
+			ret = RET_PF_FIXED;
+			break;
+		}
+	}
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_fast_page_fault, .gfn = f->gfn,
+			.spte = spte, .code = ret);
+	walk_lockless_end(v);
+	if (ret != RET_PF_INVALID)
+		v->stat[STAT_pf_fast]++;
+	return ret;
+}
+
+/* Finds the host's page. RET_PF_EMULATE: nothing is there, it is a device. */
+static enum ret_pf faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f)
+{
+	charge(v->task, COUNT_gfn_to_pfn, 1);
+	touch_shared(v->task);
+	if (!f->slot)
+		return RET_PF_EMULATE;
+	if (f->slot->flags & MEMSLOT_INVALID)
+		return RET_PF_RETRY;
+	f->pfn = memslot_fault_in(f->slot, f->gfn, &f->populated);
+	f->map_writable = true;
+	if (f->populated)
+		charge(v->task, COUNT_host_fault, 1);
+	return RET_PF_CONTINUE;
+}
+
+static bool fault_stale(const struct kvm_vcpu *v)
+{
+	return v->root.sp ? sp_obsolete(v->kvm, v->root.sp) : v->requests & REQ_FREE_OBSOLETE_ROOTS;
+}
+
+/* The part under mmu_lock. */
+static int map_fault(struct kvm_vcpu *v, struct kvm_page_fault *f, struct guest_walk *gw)
+{
+	int r = mmu_lock(v->task, v->kvm);
+
+	if (r)
+		return r;
+	r = make_mmu_pages_available(v);
+	if (!r && fault_stale(v))
+		r = RET_PF_RETRY;
+	else if (!r)
+		r = gw ? fetch_guest_mapping(v, f, gw) : direct_map(v, f);
+	mmu_unlock(v->task, v->kvm);
+	return r;
+}
+
+static int direct_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
+{
+	enum ret_pf r;
+
+	f->gfn = f->addr >> PAGE_SHIFT;
+	f->slot = gfn_to_memslot(v->kvm, f->gfn);
+	charge(v->task, COUNT_memslot_lookup, 1);
+	if (page_tracked(f))
+		return RET_PF_EMULATE;
+	r = fast_page_fault(v, f);
+	if (r != RET_PF_INVALID)
+		return r;
+	r = faultin_pfn(v, f);
+	if (r != RET_PF_CONTINUE)
+		return r;
+	return map_fault(v, f, NULL);
+}
+
+/* The faulting instruction's own page table is what it writes. */
+static void find_self_write(struct kvm_page_fault *f, const struct guest_walk *gw)
+{
+	if (!(gw->pte_access & ACC_WRITE))
+		return;
+	for (int l = gw->level; l <= gw->max_level; l++)
+		f->write_fault_to_shadow_pgtable |= gw->gfn == gw->table_gfn[l - 1];
+}
+
+static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
+{
+	struct guest_walk gw;
+	struct shadow_walk w;
+	enum ret_pf r;
+
+	if (!guest_walk_addr(v, &gw, f->addr, f->error_code & ~PFERR_RSVD)) {
+		v->stat[STAT_pf_guest]++;
+		return guest_fault_error(v, f->addr, gw.fault_code);
+	}
+	f->gfn = gw.gfn;
+	f->slot = gfn_to_memslot(v->kvm, f->gfn);
+	charge(v->task, COUNT_memslot_lookup, 1);
+	if (page_tracked(f)) {
+		walk_lockless_begin(v);
+		for (shadow_walk_init(&w, v, f->addr); shadow_walk_okay(&w);
+		     shadow_walk_next_at(&w, v->kvm, spte_read(v->task, v->kvm, w.sptep)))
+			clear_write_flooding(v->task, w.sptep);
+		walk_lockless_end(v);
+		return RET_PF_EMULATE;
+	}
+	find_self_write(f, &gw);
+	r = faultin_pfn(v, f);
+	if (r != RET_PF_CONTINUE)
+		return r;
+	return map_fault(v, f, &gw);
+}
+
+int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
+{
+	struct kvm_page_fault f = {
+		.addr = addr,
+		.error_code = error_code & UINT32_MAX,
+		.exec = error_code & PFERR_FETCH,
+		.write = error_code & PFERR_WRITE,
+		.present = error_code & PFERR_PRESENT,
+		.rsvd = error_code & PFERR_RSVD,
+		.user = error_code & PFERR_USER,
+		.is_tdp = v->kvm->tdp_enabled,
+		.max_level = PG_LEVEL_4K,
+		.goal_level = PG_LEVEL_4K,
+	};
+	uint16_t was = activity_enter(v->task, ACT_page_fault);
+	int r;
+
+	charge(v->task, COUNT_page_fault, 1);
+	v->stat[STAT_pf_taken]++;
+	r = vcpu_direct(v) ? direct_page_fault(v, &f) : shadow_page_fault(v, &f);
+	v->fault_gfn = f.gfn;
+	if (v->kvm->dead)
+		r = KVMSIM_ENOMEM;
+	if (r == RET_PF_FIXED)
+		v->stat[STAT_pf_fixed]++;
+	else if (r == RET_PF_EMULATE)
+		v->stat[STAT_pf_emulate]++;
+	else if (r == RET_PF_SPURIOUS)
+		v->stat[STAT_pf_spurious]++;
+	activity_leave(v->task, was);
+	return r;
+}

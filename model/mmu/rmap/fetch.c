@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/rmap/rmap.h"
+
+#include "model/policy/preset.h"
+
+/*
+ * Filling shadow page tables: along the guest's own (fetch_guest_mapping) or straight to host
+ * frames (direct_map), and the neighbours of the entry that faulted.
+ */
+
+/* The slot for a prefetch; none where a writable spte would have to be logged. */
+static struct kvm_memory_slot *prefetch_slot(struct kvm_vcpu *v, gfn_t gfn, bool write)
+{
+	struct kvm_memory_slot *slot = gfn_to_memslot(v->kvm, gfn);
+
+	charge(v->task, COUNT_memslot_lookup, 1);
+	if (!slot || (slot->flags & MEMSLOT_INVALID) || (write && memslot_logged(slot)))
+		return NULL;
+	return slot;
+}
+
+/* Maps the entries from @start to before @end of a direct page, as far as the host has the pages
+ * at hand. False: stop. */
+static bool direct_prefetch_run(struct kvm_vcpu *v, struct kvm_mmu_page *sp, unsigned start,
+				unsigned end)
+{
+	gfn_t gfn = sp_gfn(sp, start);
+	struct kvm_memory_slot *slot = prefetch_slot(v, gfn, sp->role.access & ACC_WRITE);
+	unsigned n;
+
+	if (!slot)
+		return false;
+	for (n = 0; n < end - start; n++)
+		if (gfn + n >= slot->base_gfn + slot->npages ||
+		    !memslot_host_present(slot, gfn + n))
+			break;
+	charge(v->task, COUNT_prefetch_pfn, n);
+	for (unsigned i = 0; i < n; i++)
+		set_spte(v, slot, &sp->spt[start + i], sp->role.access, gfn + i,
+			 memslot_pfn(slot, gfn + i), NULL);
+	return n > 0;
+}
+
+static void direct_prefetch(struct kvm_vcpu *v, uint64_t *sptep)
+{
+	struct kvm_mmu_page *sp = sptep_to_sp(sptep);
+	unsigned group = v->kvm->preset->prefetch, index = spte_index(sptep);
+	unsigned first = index & ~(group - 1), start = first;
+	bool open = false;
+
+	if (sp->role.level > PG_LEVEL_4K || group < 2)
+		return;
+	for (unsigned i = first; i < first + group; i++) {
+		if (i == index || spte_present(spte_read(v->task, v->kvm, &sp->spt[i]))) {
+			if (open && !direct_prefetch_run(v, sp, start, i))
+				return;
+			open = false;
+		} else if (!open) {
+			start = i;
+			open = true;
+		}
+	}
+	if (open)
+		direct_prefetch_run(v, sp, start, first + group);
+}
+
+int direct_map(struct kvm_vcpu *v, struct kvm_page_fault *f)
+{
+	struct shadow_walk w;
+	struct kvm_mmu_page *sp;
+	enum ret_pf ret;
+
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_spte_requested, .gfn = f->gfn,
+			.level = f->goal_level);
+	for (shadow_walk_init(&w, v, f->addr); shadow_walk_okay(&w); shadow_walk_next(&w, v->kvm)) {
+		charge(v->task, COUNT_shadow_level, 1);
+		if (w.level == f->goal_level)
+			break;
+		sp = get_child_sp(v, w.sptep, f->gfn & ~(pages_per_level(w.level) - 1), true,
+				  ACC_ALL);
+		if (sp == SP_EXISTS)
+			continue;
+		if (!sp)
+			return KVMSIM_ENOMEM;
+		link_shadow_page(v, w.sptep, sp);
+	}
+	ret = set_spte(v, f->slot, w.sptep, ACC_ALL, f->gfn, f->pfn, f);
+	if (ret != RET_PF_SPURIOUS)
+		direct_prefetch(v, w.sptep);
+	return ret;
+}
+
+/* Maps what guest entry @gpte says, unless there is a reason not to. False: stop. */
+static bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t *sptep,
+			  uint64_t gpte)
+{
+	gfn_t gfn = (gpte & PT_ADDR_MASK) >> PAGE_SHIFT;
+	unsigned access = sp->role.access & guest_pte_access(gpte);
+	struct kvm_memory_slot *slot;
+
+	if (!(gpte & PT_PRESENT) || !(gpte & PT_ACCESSED))
+		return false;
+	if (!(gpte & PT_DIRTY))
+		access &= ~ACC_WRITE; /* the first write has to set D */
+	slot = prefetch_slot(v, gfn, access & ACC_WRITE);
+	if (!slot || !memslot_host_present(slot, gfn))
+		return false;
+	charge(v->task, COUNT_prefetch_pfn, 1);
+	set_spte(v, slot, sptep, access, gfn, memslot_pfn(slot, gfn), NULL);
+	return true;
+}
+
+static void guest_prefetch(struct kvm_vcpu *v, const struct guest_walk *gw, uint64_t *sptep)
+{
+	struct kvm_mmu_page *sp = sptep_to_sp(sptep);
+	unsigned group = v->kvm->preset->prefetch, index = spte_index(sptep);
+	unsigned first = index & ~(group - 1);
+
+	if (sp->role.level > PG_LEVEL_4K || group < 2)
+		return;
+	if (sp->role.direct) {
+		direct_prefetch(v, sptep);
+		return;
+	}
+	for (unsigned i = first; i < first + group; i++)
+		if (i != index && !spte_present(spte_read(v->task, v->kvm, &sp->spt[i])) &&
+		    !prefetch_gpte(v, sp, &sp->spt[i], gw->prefetch_ptes[i - first]))
+			break;
+}
+
+/* Whether the guest has changed the entry of @level since the walk; at the last level the entries
+ * beside it are read along for the prefetch. */
+static bool gpte_changed(struct kvm_vcpu *v, struct guest_walk *gw, int level)
+{
+	gpa_t gpa = gw->pte_gpa[level - 1];
+	unsigned group = v->kvm->preset->prefetch;
+
+	touch_shared(v->task);
+	charge(v->task, COUNT_gpte_check, 1);
+	if (level == PG_LEVEL_4K && group > 1) {
+		gpa_t base = gpa & ~(gpa_t)(group * 8 - 1);
+
+		for (unsigned i = 0; i < group; i++)
+			gw->prefetch_ptes[i] = gmem_read(&v->kvm->gmem, base + i * 8, 8);
+	}
+	return gmem_read(&v->kvm->gmem, gpa, 8) != gw->ptes[level - 1];
+}
+
+/* A direct page below a guest's large page whose access has changed gives way to a new one. */
+static void validate_direct_spte(struct kvm_vcpu *v, uint64_t *sptep, unsigned access)
+{
+	struct kvm_mmu_page *child;
+
+	if (!spte_present(*sptep) || (*sptep & PT_PAGE_SIZE))
+		return;
+	child = spte_to_child(v->kvm, *sptep);
+	if (child->role.access == access)
+		return;
+	drop_parent_pte(v->task, v->kvm, child, sptep);
+	kvm_flush_remote_tlbs(v->task, v->kvm);
+}
+
+int fetch_guest_mapping(struct kvm_vcpu *v, struct kvm_page_fault *f, struct guest_walk *gw)
+{
+	struct shadow_walk w;
+	struct kvm_mmu_page *sp;
+	enum ret_pf ret;
+
+	if (gpte_changed(v, gw, gw->max_level))
+		return RET_PF_RETRY;
+	for (shadow_walk_init(&w, v, f->addr); shadow_walk_okay(&w) && w.level > gw->level;
+	     shadow_walk_next(&w, v->kvm)) {
+		charge(v->task, COUNT_shadow_level, 1);
+		clear_write_flooding(v->task, w.sptep);
+		sp = get_child_sp(v, w.sptep, gw->table_gfn[w.level - 2], false,
+				  gw->pt_access[w.level - 2]);
+		if (!sp)
+			return KVMSIM_ENOMEM;
+		/* The table is write-protected now: is the entry what it was? */
+		if (gpte_changed(v, gw, w.level - 1))
+			return RET_PF_RETRY;
+		if (sp != SP_EXISTS)
+			link_shadow_page(v, w.sptep, sp);
+	}
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_spte_requested, .gfn = f->gfn,
+			.level = f->goal_level);
+	for (; shadow_walk_okay(&w); shadow_walk_next(&w, v->kvm)) {
+		charge(v->task, COUNT_shadow_level, 1);
+		clear_write_flooding(v->task, w.sptep);
+		if (w.level == f->goal_level)
+			break;
+		validate_direct_spte(v, w.sptep, gw->pte_access);
+		sp = get_child_sp(v, w.sptep, f->gfn & ~(pages_per_level(w.level) - 1), true,
+				  gw->pte_access);
+		if (sp == SP_EXISTS)
+			continue;
+		if (!sp)
+			return KVMSIM_ENOMEM;
+		link_shadow_page(v, w.sptep, sp);
+	}
+	ret = set_spte(v, f->slot, w.sptep, gw->pte_access, f->gfn, f->pfn, f);
+	if (ret != RET_PF_SPURIOUS)
+		guest_prefetch(v, gw, w.sptep);
+	return ret;
+}

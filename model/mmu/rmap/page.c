@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/rmap/rmap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/policy/preset.h"
+
+/* Guest memory lies above the frames that the model's own structures have. */
+#define FIRST_GUEST_PFN (1ull << 28)
+
+/* hash_64() of the kernel: the golden ratio's upper bits, as collisions are counted. */
+static unsigned sp_hash(const struct kvm *kvm, gfn_t gfn)
+{
+	return gfn * 0x61c8864680b583ebull >> (64 - kvm->preset->hash_shift);
+}
+
+gfn_t sp_gfn(const struct kvm_mmu_page *sp, unsigned index)
+{
+	if (!sp->role.direct)
+		return sp->translation[index] >> PAGE_SHIFT;
+	return sp->gfn + ((gfn_t)index << (9 * (sp->role.level - 1)));
+}
+
+unsigned sp_access(const struct kvm_mmu_page *sp, unsigned index)
+{
+	return sp->role.direct ? sp->role.access : sp->translation[index] & ACC_ALL;
+}
+
+struct kvm_mmu_page *spte_to_child(const struct kvm *kvm, uint64_t spte)
+{
+	return kvm->page_of_pfn[spte_pfn(spte)];
+}
+
+bool sp_obsolete(const struct kvm *kvm, const struct kvm_mmu_page *sp)
+{
+	return sp->role.invalid || sp->valid_gen != kvm->valid_gen;
+}
+
+static struct kvm_mmu_page *sp_new(struct kvm *kvm)
+{
+	struct kvm_mmu_page *sp = aligned_alloc(PAGE_SIZE, sizeof(*sp)), **map;
+	uint64_t n;
+
+	if (!sp)
+		return NULL;
+	memset(sp, 0, sizeof(*sp));
+	sp->spt_addr = kaddr_pages(&kvm->kaddr, PAGE_SIZE);
+	sp->translation_addr = kaddr_pages(&kvm->kaddr, PAGE_SIZE);
+	sp->header_addr = kaddr_object(&kvm->kaddr, KADDR_SP_HEADER_BYTES);
+	sp->pfn = (sp->spt_addr - KADDR_BASE) >> PAGE_SHIFT;
+	if (sp->pfn >= kvm->n_page_of_pfn) {
+		n = 2 * sp->pfn;
+		map = realloc(kvm->page_of_pfn, n * sizeof(*map));
+		if (!map) {
+			free(sp);
+			return NULL;
+		}
+		memset(map + kvm->n_page_of_pfn, 0, (n - kvm->n_page_of_pfn) * sizeof(*map));
+		kvm->page_of_pfn = map;
+		kvm->n_page_of_pfn = n;
+	}
+	kvm->page_of_pfn[sp->pfn] = sp;
+	return sp;
+}
+
+/* A guest page table is going to be shadowed: writes to it must be seen. */
+static void account_shadowed(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp)
+{
+	struct kvm_memory_slot *slot = gfn_to_memslot(kvm, sp->gfn);
+
+	kvm->indirect_pages++;
+	if (!slot)
+		return;
+	for (int l = PG_LEVEL_2M; l <= MAX_HUGE_LEVEL; l++)
+		slot->disallow_lpage[l - 1][memslot_index(slot, sp->gfn, l)]++;
+	if (sp->role.level > PG_LEVEL_4K)
+		slot->write_track[sp->gfn - slot->base_gfn]++;
+	if (write_protect_gfn_levels(t, kvm, slot, sp->gfn, PG_LEVEL_4K))
+		kvm_flush_remote_tlbs(t, kvm);
+}
+
+static struct kvm_mmu_page *alloc_shadow_page(struct task *t, struct kvm *kvm, gfn_t gfn,
+					      union kvm_mmu_page_role role)
+{
+	struct kvm_mmu_page *sp = kvm->free_pages, **bucket = &kvm->hash[sp_hash(kvm, gfn)];
+
+	charge(t, COUNT_sp_alloc, 1);
+	if (sp)
+		kvm->free_pages = sp->hash_next;
+	else
+		sp = sp_new(kvm);
+	if (!sp) {
+		kvm->dead = true;
+		return NULL;
+	}
+	kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HEADER_BYTES, true);
+	kvm_touch(t, kvm, sp->spt_addr, PAGE_SIZE, true);
+	memset(sp->spt, 0, sizeof(sp->spt));
+	sp->role = role;
+	sp->gfn = gfn;
+	sp->valid_gen = kvm->valid_gen;
+	sp->root_count = 0;
+	sp->write_flooding = 0;
+	sp->slot_bitmap = 0;
+	sp->parent_ptes.val = 0;
+	list_add(&sp->link, &kvm->active_pages);
+	kvm->n_used_pages++;
+	sp->hash_next = *bucket;
+	sp->hash_pprev = bucket;
+	if (sp->hash_next)
+		sp->hash_next->hash_pprev = &sp->hash_next;
+	*bucket = sp;
+	if (!role.direct)
+		account_shadowed(t, kvm, sp);
+	return sp;
+}
+
+static struct kvm_mmu_page *find_shadow_page(struct task *t, struct kvm *kvm, gfn_t gfn,
+					     union kvm_mmu_page_role role)
+{
+	struct kvm_mmu_page *sp;
+	uint64_t collisions = 0;
+
+	for (sp = kvm->hash[sp_hash(kvm, gfn)]; sp; sp = sp->hash_next) {
+		charge(t, COUNT_sp_hash, 1);
+		kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HOT_BYTES, false);
+		if (sp_obsolete(kvm, sp))
+			continue;
+		if (sp->gfn != gfn) {
+			collisions++;
+			continue;
+		}
+		if (sp->role.word == role.word)
+			break;
+	}
+	if (!sp)
+		kvm->stat[STAT_mmu_cache_miss]++;
+	else if (!role.direct)
+		sp->write_flooding = 0;
+	if (collisions > kvm->stat[STAT_max_mmu_page_hash_collisions])
+		kvm->stat[STAT_max_mmu_page_hash_collisions] = collisions;
+	return sp;
+}
+
+struct kvm_mmu_page *get_shadow_page(struct kvm_vcpu *v, gfn_t gfn, union kvm_mmu_page_role role)
+{
+	struct kvm *kvm = v->kvm;
+	struct kvm_mmu_page *sp;
+	bool created = false;
+
+	charge(v->task, COUNT_get_page, 1);
+	sp = find_shadow_page(v->task, kvm, gfn, role);
+	if (!sp) {
+		created = true;
+		sp = alloc_shadow_page(v->task, kvm, gfn, role);
+		if (!sp)
+			return NULL;
+	}
+	kvm_trace_event(v->task, kvm, v, .id = TRACE_kvm_mmu_get_page, .gfn = gfn,
+			.level = role.level, .direct = role.direct, .created = created);
+	return sp;
+}
+
+struct kvm_mmu_page *get_child_sp(struct kvm_vcpu *v, const uint64_t *sptep, gfn_t gfn, bool direct,
+				  unsigned access)
+{
+	union kvm_mmu_page_role role = sptep_to_sp(sptep)->role;
+	uint64_t spte = spte_read(v->task, v->kvm, sptep);
+	struct kvm_mmu_page *child;
+
+	role.level--;
+	role.access = access;
+	role.direct = direct;
+	role.invalid = 0;
+	if (spte_present(spte) && !(spte & PT_PAGE_SIZE)) {
+		child = spte_to_child(v->kvm, spte);
+		if (child->gfn == gfn && child->role.word == role.word)
+			return SP_EXISTS;
+	}
+	return get_shadow_page(v, gfn, role);
+}
+
+void drop_parent_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *child, uint64_t *sptep)
+{
+	charge(t, COUNT_zap_spte, 1);
+	pte_list_remove(t, kvm, &child->parent_ptes, child->header_addr, sptep);
+	spte_write(t, kvm, sptep, 0);
+}
+
+void page_zap_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, uint64_t *sptep)
+{
+	uint64_t spte = *sptep;
+
+	if (!spte_present(spte))
+		return;
+	if (spte_last(spte, sp->role.level))
+		drop_spte(t, kvm, sptep);
+	else
+		drop_parent_pte(t, kvm, spte_to_child(kvm, spte), sptep);
+}
+
+void link_shadow_page(struct kvm_vcpu *v, uint64_t *sptep, struct kvm_mmu_page *sp)
+{
+	struct kvm *kvm = v->kvm;
+
+	if (spte_present(*sptep)) {
+		page_zap_pte(v->task, kvm, sptep_to_sp(sptep), sptep);
+		kvm_flush_remote_tlbs(v->task, kvm);
+	}
+	charge(v->task, COUNT_link_page, 1);
+	spte_write(v->task, kvm, sptep, nonleaf_spte(sp));
+	if (pte_list_add(v->task, kvm, &sp->parent_ptes, sp->header_addr, sptep) < 0)
+		*sptep = 0;
+}
+
+bool has_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn)
+{
+	struct kvm_mmu_page *sp;
+
+	for (sp = kvm->hash[sp_hash(kvm, gfn)]; sp; sp = sp->hash_next) {
+		charge(t, COUNT_sp_hash, 1);
+		kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HOT_BYTES, false);
+		if (sp->gfn == gfn && !sp->role.direct && !sp_obsolete(kvm, sp))
+			return true;
+	}
+	return false;
+}
+
+void clear_write_flooding(struct task *t, uint64_t *sptep)
+{
+	(void)t;
+	sptep_to_sp(sptep)->write_flooding = 0;
+}
+
+int kvm_mmu_init_vm(struct kvm *kvm, uint64_t background_sps)
+{
+	list_init(&kvm->active_pages);
+	kaddr_init(&kvm->kaddr);
+	kvm->next_pfn = FIRST_GUEST_PFN;
+	if (!background_sps)
+		return 0;
+	kvm->background_header_addr = malloc(background_sps * sizeof(uint64_t));
+	kvm->background_spt_addr = malloc(background_sps * sizeof(uint64_t));
+	if (!kvm->background_header_addr || !kvm->background_spt_addr)
+		return KVMSIM_ENOMEM;
+	kvm->n_background = background_sps;
+	for (uint64_t i = 0; i < background_sps; i++) {
+		kvm->background_header_addr[i] = kaddr_object(&kvm->kaddr, KADDR_SP_HEADER_BYTES);
+		kvm->background_spt_addr[i] = kaddr_pages(&kvm->kaddr, PAGE_SIZE);
+	}
+	return 0;
+}
+
+void kvm_mmu_uninit_vm(struct kvm *kvm)
+{
+	for (uint64_t i = 0; i < kvm->n_page_of_pfn; i++)
+		free(kvm->page_of_pfn[i]);
+	free(kvm->page_of_pfn);
+	free(kvm->background_header_addr);
+	free(kvm->background_spt_addr);
+	while (kvm->desc_chunks) {
+		struct desc_chunk *c = kvm->desc_chunks;
+
+		kvm->desc_chunks = c->next;
+		free(c);
+	}
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_MMU_RMAP_RMAP_H
+#define KVMSIM_MMU_RMAP_RMAP_H
+
+#include "model/mmu/mmu.h"
+
+/*
+ * The back end of shadow pages and reverse maps: shadow paging of guests that page, direct maps of
+ * guests that do not, two-dimensional paging over the same structures. Internal to mmu/rmap.
+ * Unless a comment says otherwise the caller holds mmu_lock.
+ */
+
+/* ---- rmap.c: who maps what ---- */
+
+/* Adds @sptep to the chain; returns how many were there before, or KVMSIM_ENOMEM. */
+long pte_list_add(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head, uint64_t head_addr,
+		  uint64_t *sptep);
+void pte_list_remove(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head,
+		     uint64_t head_addr, uint64_t *sptep);
+
+struct rmap_iter {
+	struct pte_list_desc *desc;
+	unsigned pos;
+};
+/* First and next spte of a chain; NULL at the end. Descriptors are touched. */
+uint64_t *rmap_first(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head,
+		     struct rmap_iter *it);
+uint64_t *rmap_next(struct task *t, struct kvm *kvm, struct rmap_iter *it);
+#define for_each_rmap_spte(t, kvm, head, it, sptep)                                                \
+	for (sptep = rmap_first(t, kvm, head, it); sptep; sptep = rmap_next(t, kvm, it))
+
+struct kvm_rmap_head *gfn_to_rmap(const struct kvm_memory_slot *slot, gfn_t gfn, int level,
+				  uint64_t *addr);
+/* The spte maps @gfn now. */
+void rmap_add(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t *sptep,
+	      gfn_t gfn, unsigned access);
+/* Clears a present leaf spte and takes it out of its chain. */
+void drop_spte(struct task *t, struct kvm *kvm, uint64_t *sptep);
+bool zap_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn, int level);
+
+/* ---- page.c: shadow pages ---- */
+
+gfn_t sp_gfn(const struct kvm_mmu_page *sp, unsigned index);
+unsigned sp_access(const struct kvm_mmu_page *sp, unsigned index);
+struct kvm_mmu_page *spte_to_child(const struct kvm *kvm, uint64_t spte);
+bool sp_obsolete(const struct kvm *kvm, const struct kvm_mmu_page *sp);
+
+/* kvm_mmu_get_page: the shadow page of that gfn and role, found or made. NULL: out of memory. */
+struct kvm_mmu_page *get_shadow_page(struct kvm_vcpu *v, gfn_t gfn, union kvm_mmu_page_role role);
+/* The child below @sptep: SP_EXISTS when it is linked there already, NULL: out of memory. */
+#define SP_EXISTS ((struct kvm_mmu_page *)1)
+struct kvm_mmu_page *get_child_sp(struct kvm_vcpu *v, const uint64_t *sptep, gfn_t gfn, bool direct,
+				  unsigned access);
+void link_shadow_page(struct kvm_vcpu *v, uint64_t *sptep, struct kvm_mmu_page *sp);
+void drop_parent_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *child, uint64_t *sptep);
+void page_zap_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, uint64_t *sptep);
+bool has_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn);
+void clear_write_flooding(struct task *t, uint64_t *sptep);
+
+/* ---- zap.c: taking shadow pages away ---- */
+
+/* Unlinks @sp from above and below and moves it to @invalid; counts the pages that went with it. */
+bool prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
+		      struct list *invalid, unsigned *nr);
+/* Flushes and frees what was prepared. */
+void commit_zap_page(struct task *t, struct kvm *kvm, struct list *invalid);
+/* Frees old pages when few are left below the limit. 0, or KVMSIM_ENOMEM when none can be. */
+int make_mmu_pages_available(struct kvm_vcpu *v);
+
+/* ---- spte.c: making and setting sptes ---- */
+
+/* Overwrites a spte that maps the same page. True: flush. */
+bool spte_update(struct task *t, struct kvm *kvm, uint64_t *sptep, uint64_t spte);
+/* make_spte() and mmu_set_spte(); @fault NULL: a prefetch. */
+enum ret_pf set_spte(struct kvm_vcpu *v, struct kvm_memory_slot *slot, uint64_t *sptep,
+		     unsigned access, gfn_t gfn, pfn_t pfn, const struct kvm_page_fault *fault);
+uint64_t nonleaf_spte(const struct kvm_mmu_page *sp);
+
+/* ---- walk.c: shadow walks ---- */
+
+struct shadow_walk {
+	uint64_t addr;
+	struct kvm_mmu_page *sp;
+	uint64_t *sptep;
+	int level;
+	unsigned index;
+};
+void shadow_walk_init(struct shadow_walk *w, struct kvm_vcpu *v, uint64_t addr);
+/* False at the end; else the next entry is w->sptep. */
+bool shadow_walk_okay(struct shadow_walk *w);
+void shadow_walk_next(struct shadow_walk *w, const struct kvm *kvm);
+/* The same with the value read before, without mmu_lock. */
+void shadow_walk_next_at(struct shadow_walk *w, const struct kvm *kvm, uint64_t spte);
+
+/* ---- fetch.c ---- */
+
+int fetch_guest_mapping(struct kvm_vcpu *v, struct kvm_page_fault *f, struct guest_walk *gw);
+int direct_map(struct kvm_vcpu *v, struct kvm_page_fault *f);
+
+/* ---- protect.c ---- */
+bool write_protect_gfn_levels(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			      gfn_t gfn, int min_level);
+
+#endif

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/rmap/rmap.h"
+
+#include "model/policy/preset.h"
+
+uint64_t nonleaf_spte(const struct kvm_mmu_page *sp)
+{
+	return SPTE_MMU_PRESENT | sp->pfn << PAGE_SHIFT | PT_PRESENT | PT_WRITABLE | PT_USER |
+	       PT_ACCESSED;
+}
+
+bool spte_update(struct task *t, struct kvm *kvm, uint64_t *sptep, uint64_t spte)
+{
+	uint64_t old;
+
+	kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), true);
+	touch_shared(t);
+	old = *sptep;
+	*sptep = spte;
+	if (!spte_present(old))
+		return false;
+	return ((old & SPTE_MMU_WRITABLE) && !spte_writable(spte)) ||
+	       (old & ~spte & (PT_ACCESSED | PT_DIRTY));
+}
+
+/* Whether a page of the guest must stay write-protected because it holds a page table that is
+ * shadowed. Such a page is never left out of step here: each write to it is emulated. */
+static bool must_protect(struct task *t, struct kvm *kvm, const struct kvm_memory_slot *slot,
+			 gfn_t gfn)
+{
+	if (!kvm->indirect_pages)
+		return false;
+	return slot->write_track[gfn - slot->base_gfn] || has_indirect_sp(t, kvm, gfn);
+}
+
+static uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp,
+			  struct kvm_memory_slot *slot, unsigned access, gfn_t gfn, pfn_t pfn,
+			  uint64_t old, bool prefetch, bool host_writable, bool *wrprot)
+{
+	struct kvm *kvm = v->kvm;
+	int level = sp->role.level;
+	uint64_t spte = SPTE_MMU_PRESENT | PT_PRESENT | pfn << PAGE_SHIFT;
+
+	*wrprot = false;
+	if (!prefetch)
+		spte |= PT_ACCESSED;
+	if (!(access & ACC_EXEC))
+		spte |= PT_NX;
+	if (access & ACC_USER)
+		spte |= PT_USER;
+	if (level > PG_LEVEL_4K)
+		spte |= PT_PAGE_SIZE;
+	if (host_writable)
+		spte |= SPTE_HOST_WRITABLE;
+	else
+		access &= ~ACC_WRITE;
+	if (access & ACC_WRITE) {
+		spte |= PT_WRITABLE | SPTE_MMU_WRITABLE;
+		/* A writable spte of the same page: what follows was looked at then, and D will
+		 * be set by hardware. */
+		if (!(spte_present(old) && spte_last(old, level) && spte_writable(old))) {
+			*wrprot = must_protect(v->task, kvm, slot, gfn);
+			if (*wrprot)
+				spte &= ~(PT_WRITABLE | SPTE_MMU_WRITABLE);
+			else
+				spte |= PT_DIRTY;
+		}
+	}
+	if (spte_writable(spte) && memslot_logged(slot))
+		mark_page_dirty_in_slot(v->task, kvm, slot, gfn);
+	return spte;
+}
+
+enum ret_pf set_spte(struct kvm_vcpu *v, struct kvm_memory_slot *slot, uint64_t *sptep,
+		     unsigned access, gfn_t gfn, pfn_t pfn, const struct kvm_page_fault *fault)
+{
+	struct kvm_mmu_page *sp = sptep_to_sp(sptep);
+	struct task *t = v->task;
+	struct kvm *kvm = v->kvm;
+	bool host_writable = !fault || fault->map_writable;
+	bool was_rmapped = false, flush = false, wrprot;
+	enum ret_pf ret = RET_PF_FIXED;
+	uint64_t old = spte_read(t, kvm, sptep), spte;
+	int level = sp->role.level;
+
+	charge(t, fault ? COUNT_set_spte : COUNT_prefetch_spte, 1);
+	if (spte_present(old)) {
+		if (level > PG_LEVEL_4K && !(old & PT_PAGE_SIZE)) {
+			drop_parent_pte(t, kvm, spte_to_child(kvm, old), sptep);
+			flush = true;
+		} else if (pfn != spte_pfn(old)) {
+			drop_spte(t, kvm, sptep);
+			flush = true;
+		} else {
+			was_rmapped = true;
+		}
+	}
+	spte = make_spte(v, sp, slot, access, gfn, pfn, *sptep, !fault, host_writable, &wrprot);
+	if (*sptep == spte) {
+		ret = RET_PF_SPURIOUS;
+	} else {
+		flush |= spte_update(t, kvm, sptep, spte);
+		kvm_trace_event(t, kvm, v, .id = TRACE_kvm_mmu_set_spte, .level = level, .gfn = gfn,
+				.spte = spte, .writable = spte_writable(spte));
+	}
+	if (wrprot && fault && fault->write)
+		ret = RET_PF_EMULATE;
+	if (flush)
+		kvm_flush_remote_tlbs(t, kvm);
+	if (!was_rmapped)
+		rmap_add(t, kvm, slot, sptep, gfn, access);
+	else if (!sp->role.direct)
+		sp->translation[spte_index(sptep)] = gfn << PAGE_SHIFT | access;
+	return ret;
+}

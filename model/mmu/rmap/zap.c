@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/rmap/rmap.h"
+
+/* The kernel's: keep this many pages free for one fault, and refill up to so many. */
+#define MIN_FREE_MMU_PAGES 5
+#define REFILL_PAGES	   25
+
+/* Emulated writes to one table without a walk through it, until it counts as no table any more. */
+#define WRITE_FLOODING 3
+
+static void unlink_hash(struct kvm_mmu_page *sp)
+{
+	*sp->hash_pprev = sp->hash_next;
+	if (sp->hash_next)
+		sp->hash_next->hash_pprev = sp->hash_pprev;
+}
+
+static void unaccount_shadowed(struct kvm *kvm, struct kvm_mmu_page *sp)
+{
+	struct kvm_memory_slot *slot = gfn_to_memslot(kvm, sp->gfn);
+
+	kvm->indirect_pages--;
+	if (!slot)
+		return;
+	for (int l = PG_LEVEL_2M; l <= MAX_HUGE_LEVEL; l++)
+		slot->disallow_lpage[l - 1][memslot_index(slot, sp->gfn, l)]--;
+	if (sp->role.level > PG_LEVEL_4K)
+		slot->write_track[sp->gfn - slot->base_gfn]--;
+}
+
+bool prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
+		      struct list *invalid, unsigned *nr)
+{
+	bool zapped_root = false;
+
+	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_mmu_prepare_zap_page, .gfn = sp->gfn,
+			.level = sp->role.level, .direct = sp->role.direct);
+	charge(t, COUNT_zap_sp, 1);
+	kvm->stat[STAT_mmu_shadow_zapped]++;
+	for (unsigned i = 0; i < PTES_PER_PAGE; i++)
+		page_zap_pte(t, kvm, sp, &sp->spt[i]);
+	while (sp->parent_ptes.val) {
+		struct rmap_iter it;
+
+		drop_parent_pte(t, kvm, sp, rmap_first(t, kvm, &sp->parent_ptes, &it));
+	}
+	if (!sp->role.invalid && !sp->role.direct)
+		unaccount_shadowed(kvm, sp);
+	*nr = 0;
+	if (!sp->root_count) {
+		*nr = 1;
+		if (sp->role.invalid)
+			list_add(&sp->link, invalid);
+		else
+			list_move(&sp->link, invalid);
+		kvm->n_used_pages--;
+	} else {
+		/* Freed when the last vCPU lets go of its root. */
+		if (!sp->role.invalid)
+			list_del(&sp->link);
+		zapped_root = !sp_obsolete(kvm, sp);
+	}
+	sp->role.invalid = 1;
+	if (zapped_root)
+		kvm_make_all_cpus_request(t, kvm, REQ_FREE_OBSOLETE_ROOTS);
+	return false;
+}
+
+void commit_zap_page(struct task *t, struct kvm *kvm, struct list *invalid)
+{
+	if (list_empty(invalid))
+		return;
+	kvm_flush_remote_tlbs(t, kvm);
+	while (!list_empty(invalid)) {
+		struct kvm_mmu_page *sp = list_entry(invalid->next, struct kvm_mmu_page, link);
+
+		list_del(&sp->link);
+		unlink_hash(sp);
+		sp->hash_next = kvm->free_pages;
+		kvm->free_pages = sp;
+	}
+}
+
+static uint64_t zap_oldest(struct task *t, struct kvm *kvm, uint64_t goal)
+{
+	struct list invalid, *pos, *prev;
+	uint64_t total = 0;
+	unsigned nr;
+
+	list_init(&invalid);
+	for (pos = kvm->active_pages.prev; pos != &kvm->active_pages && total < goal; pos = prev) {
+		struct kvm_mmu_page *sp = list_entry(pos, struct kvm_mmu_page, link);
+
+		prev = pos->prev;
+		if (sp->root_count)
+			continue;
+		prepare_zap_page(t, kvm, sp, &invalid, &nr);
+		total += nr;
+	}
+	commit_zap_page(t, kvm, &invalid);
+	kvm->stat[STAT_mmu_recycled] += total;
+	return total;
+}
+
+static uint64_t available_pages(const struct kvm *kvm)
+{
+	return kvm->n_max_pages > kvm->n_used_pages ? kvm->n_max_pages - kvm->n_used_pages : 0;
+}
+
+int make_mmu_pages_available(struct kvm_vcpu *v)
+{
+	uint64_t avail = available_pages(v->kvm);
+
+	if (avail >= MIN_FREE_MMU_PAGES)
+		return 0;
+	zap_oldest(v->task, v->kvm, REFILL_PAGES - avail);
+	return available_pages(v->kvm) ? 0 : KVMSIM_ENOMEM;
+}
+
+void kvm_mmu_change_mmu_pages(struct task *t, struct kvm *kvm, uint64_t goal)
+{
+	if (mmu_lock(t, kvm))
+		return;
+	if (kvm->n_used_pages > goal) {
+		zap_oldest(t, kvm, kvm->n_used_pages - goal);
+		goal = kvm->n_used_pages;
+	}
+	kvm->n_max_pages = goal;
+	mmu_unlock(t, kvm);
+}
+
+void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm)
+{
+	struct list invalid, *pos, *prev;
+	unsigned nr;
+
+	if (mmu_lock(t, kvm))
+		return;
+	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_mmu_zap_all_fast);
+	kvm->valid_gen = !kvm->valid_gen;
+	kvm_make_all_cpus_request(t, kvm, REQ_FREE_OBSOLETE_ROOTS);
+	list_init(&invalid);
+	for (pos = kvm->active_pages.prev; pos != &kvm->active_pages; pos = prev) {
+		struct kvm_mmu_page *sp = list_entry(pos, struct kvm_mmu_page, link);
+
+		prev = pos->prev;
+		if (!sp_obsolete(kvm, sp))
+			break;
+		prepare_zap_page(t, kvm, sp, &invalid, &nr);
+	}
+	commit_zap_page(t, kvm, &invalid);
+	mmu_unlock(t, kvm);
+}
+
+bool kvm_mmu_unprotect_page(struct kvm_vcpu *v, gfn_t gfn)
+{
+	struct kvm *kvm = v->kvm;
+	struct list invalid, *pos, *next;
+	bool found = false;
+	unsigned nr;
+
+	if (mmu_lock(v->task, kvm))
+		return false;
+	list_init(&invalid);
+	for (pos = kvm->active_pages.next; pos != &kvm->active_pages; pos = next) {
+		struct kvm_mmu_page *sp = list_entry(pos, struct kvm_mmu_page, link);
+
+		next = pos->next;
+		if (sp->gfn != gfn || sp->role.direct || sp_obsolete(kvm, sp))
+			continue;
+		prepare_zap_page(v->task, kvm, sp, &invalid, &nr);
+		found = true;
+	}
+	commit_zap_page(v->task, kvm, &invalid);
+	mmu_unlock(v->task, kvm);
+	return found;
+}
+
+/* A write of less than 4 bytes, or across entries, is no write of a page-table entry; a single
+ * byte at an entry's start is (a flag is set or cleared there). */
+static bool write_misaligned(gpa_t gpa, unsigned bytes)
+{
+	unsigned offset = gpa & (PAGE_SIZE - 1);
+
+	if (!(offset & 7) && bytes == 1)
+		return false;
+	return ((offset ^ (offset + bytes - 1)) & ~7u) || bytes < 4;
+}
+
+void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
+{
+	struct kvm *kvm = v->kvm;
+	struct task *t = v->task;
+	struct list invalid, *pos, *next;
+	bool flush = false;
+	uint64_t gentry;
+	unsigned nr;
+
+	if (!kvm->indirect_pages || mmu_lock(t, kvm))
+		return;
+	if (bytes == 4) {
+		gpa &= ~7ull;
+		bytes = 8;
+	}
+	gentry = bytes == 8 ? gmem_read(&kvm->gmem, gpa, 8) : 0;
+	kvm->stat[STAT_mmu_pte_write]++;
+	list_init(&invalid);
+	for (pos = kvm->active_pages.next; pos != &kvm->active_pages; pos = next) {
+		struct kvm_mmu_page *sp = list_entry(pos, struct kvm_mmu_page, link);
+		uint64_t *sptep;
+
+		next = pos->next;
+		if (sp->gfn != gpa >> PAGE_SHIFT || sp->role.direct || sp_obsolete(kvm, sp))
+			continue;
+		if (write_misaligned(gpa, bytes) ||
+		    (sp->role.level > PG_LEVEL_4K && ++sp->write_flooding >= WRITE_FLOODING)) {
+			prepare_zap_page(t, kvm, sp, &invalid, &nr);
+			kvm->stat[STAT_mmu_flooded]++;
+			continue;
+		}
+		sptep = &sp->spt[(gpa & (PAGE_SIZE - 1)) / 8];
+		flush |= spte_present(*sptep);
+		page_zap_pte(t, kvm, sp, sptep);
+		if (gentry && sp->role.level != PG_LEVEL_4K)
+			kvm->stat[STAT_mmu_pde_zapped]++;
+	}
+	if (!list_empty(&invalid))
+		commit_zap_page(t, kvm, &invalid);
+	else if (flush)
+		kvm_flush_remote_tlbs(t, kvm);
+	mmu_unlock(t, kvm);
+}

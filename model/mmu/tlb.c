@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/tlb.h"
+
+#include <string.h>
+
+void tlb_init(struct vcpu_tlb *tlb, uint32_t entries)
+{
+	memset(tlb, 0, sizeof(*tlb));
+	tlb->generation = 1;
+	tlb->mask = entries - 1;
+}
+
+void tlb_flush(struct vcpu_tlb *tlb)
+{
+	if (++tlb->generation >> TLB_GEN_BITS) {
+		memset(tlb->entry, 0, sizeof(tlb->entry));
+		tlb->generation = 1;
+	}
+}
+
+void tlb_flush_gva(struct vcpu_tlb *tlb, gva_t gva)
+{
+	struct vcpu_tlb_entry *e = &tlb->entry[(gva >> PAGE_SHIFT) & tlb->mask];
+
+	if (e->tag == tlb_tag(tlb, gva))
+		e->tag = 0;
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/policy/dirty.h"
+
+#include <string.h>
+
+#include "model/mmu/check.h"
+#include "model/mmu/mmu.h"
+#include "model/policy/preset.h"
+
+#define LINE_WORDS 8 /* 64-bit words in a cache line */
+
+int dirty_log_enable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	int r;
+
+	if (kvm->dirty->enable)
+		return kvm->dirty->enable(t, kvm, slot);
+	r = mmu_lock(t, kvm);
+	if (r)
+		return r;
+	if (kvm->preset->protect_by_walk)
+		dirty_protect_by_walk(t, kvm, slot);
+	else
+		kvm->backend->protect_slot(t, kvm, slot);
+	mmu_unlock(t, kvm);
+	/* Always: a spte may have been made read-only by others who leave the flush to us. */
+	kvm_flush_remote_tlbs(t, kvm);
+	return 0;
+}
+
+int dirty_log_disable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	bool flush;
+	int r;
+
+	if (kvm->dirty->disable)
+		return kvm->dirty->disable(t, kvm, slot);
+	if (!kvm->preset->zap_collapsible)
+		return 0;
+	r = mmu_lock(t, kvm);
+	if (r)
+		return r;
+	flush = kvm->backend->zap_collapsible(t, kvm, slot);
+	mmu_unlock(t, kvm);
+	if (flush)
+		kvm_flush_remote_tlbs(t, kvm);
+	return 0;
+}
+
+static void touch_word(struct task *t, struct kvm *kvm, uint64_t base, uint64_t i, bool write)
+{
+	if (i % LINE_WORDS == 0)
+		kvm_touch(t, kvm, base + i * 8, LINE_WORDS * 8, write);
+}
+
+static void clear_snapshot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	uint64_t words = memslot_bitmap_words(slot);
+
+	charge(t, COUNT_bitmap_clear, words);
+	kvm_touch(t, kvm, slot->snapshot_addr, words * 8, true);
+	memset(slot->dirty_snapshot, 0, words * 8);
+}
+
+long dirty_take_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+		      dirty_rearm_fn rearm)
+{
+	uint64_t words = memslot_bitmap_words(slot), mask;
+	long n = 0;
+	int r;
+
+	clear_snapshot(t, kvm, slot);
+	r = mmu_lock(t, kvm);
+	if (r)
+		return r;
+	for (uint64_t i = 0; i < words; i++) {
+		charge(t, COUNT_bitmap_word, 1);
+		touch_word(t, kvm, slot->bitmap_addr, i, false);
+		touch_shared(t);
+		if (!slot->dirty_bitmap[i])
+			continue;
+		charge(t, COUNT_dirty_word, 1);
+		kvm_touch(t, kvm, slot->bitmap_addr + i * 8, 8, true);
+		touch_shared(t);
+		mask = slot->dirty_bitmap[i];
+		slot->dirty_bitmap[i] = 0;
+		slot->dirty_snapshot[i] = mask;
+		kvm_touch(t, kvm, slot->snapshot_addr + i * 8, 8, true);
+		n += __builtin_popcountll(mask);
+		if (rearm) {
+			charge(t, COUNT_rearm_word, 1);
+			rearm(t, kvm, slot, i * 64, mask);
+		}
+	}
+	mmu_unlock(t, kvm);
+	return n;
+}
+
+void dirty_swap_bitmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	uint64_t words = memslot_bitmap_words(slot), *bitmap, addr;
+
+	charge(t, COUNT_bitmap_alloc, (words * 8 + PAGE_SIZE - 1) / PAGE_SIZE);
+	clear_snapshot(t, kvm, slot);
+	charge(t, COUNT_memslot_update, 1);
+	touch_shared(t);
+	bitmap = slot->dirty_bitmap;
+	addr = slot->bitmap_addr;
+	slot->dirty_bitmap = slot->dirty_snapshot;
+	slot->bitmap_addr = slot->snapshot_addr;
+	slot->dirty_snapshot = bitmap;
+	slot->snapshot_addr = addr;
+}
+
+uint64_t dirty_count(struct task *t, const struct kvm_memory_slot *slot)
+{
+	uint64_t n = 0;
+
+	touch_shared(t);
+	for (uint64_t i = 0; i < memslot_bitmap_words(slot); i++)
+		n += __builtin_popcountll(slot->dirty_bitmap[i]);
+	return n;
+}
+
+bool dirty_any(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	for (uint64_t i = 0; i < memslot_bitmap_words(slot); i++) {
+		charge(t, COUNT_bitmap_word, 1);
+		touch_word(t, kvm, slot->bitmap_addr, i, false);
+		touch_shared(t);
+		if (slot->dirty_bitmap[i])
+			return true;
+	}
+	return false;
+}
+
+void dirty_copy_out(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, bool dirty,
+		    uint64_t *bitmap)
+{
+	uint64_t words = memslot_bitmap_words(slot);
+
+	charge(t, COUNT_bitmap_copy, words);
+	if (dirty) {
+		kvm_touch(t, kvm, slot->snapshot_addr, words * 8, false);
+		memcpy(bitmap, slot->dirty_snapshot, words * 8);
+	} else {
+		memset(bitmap, 0, words * 8);
+	}
+}
+
+/* An old kernel takes W from every spte of a shadow page that maps anything of the slot; a newer
+ * one that walks asks of each writable spte whether it is the slot's. */
+static bool walk_sp(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, void *ctx)
+{
+	struct kvm_memory_slot *slot = ctx;
+	bool old = kvm->preset->slot_bitmap;
+
+	if (old ? !(sp->slot_bitmap >> slot->id & 1) : sp->role.level != PG_LEVEL_4K)
+		return true;
+	for (unsigned i = 0; i < PTES_PER_PAGE; i++) {
+		uint64_t *sptep = &sp->spt[i], spte;
+
+		charge(t, COUNT_walk_spte, 1);
+		touch_word(t, kvm, sp->spt_addr, i, false);
+		touch_shared(t);
+		spte = *sptep;
+		if (!spte_present(spte) || !spte_writable(spte))
+			continue;
+		if (!old) {
+			gfn_t gfn = kvm->backend->spte_gfn(t, kvm, sptep);
+
+			charge(t, sp->role.direct ? COUNT_walk_gfn_direct : COUNT_walk_gfn, 1);
+			if (gfn < slot->base_gfn || gfn >= slot->base_gfn + slot->npages)
+				continue;
+		}
+		charge(t, COUNT_write_protect, 1);
+		kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), true);
+		touch_shared(t);
+		*sptep &= ~PT_WRITABLE;
+	}
+	return true;
+}
+
+void dirty_protect_by_walk(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	kvm->backend->for_each_shadow_page (t, kvm, walk_sp, slot);
+}

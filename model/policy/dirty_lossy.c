@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/mmu.h"
+#include "model/policy/dirty.h"
+
+/* Broken on purpose: reports and clears every dirty page, and forgets to re-arm some. A guest that
+ * writes such a page again is not seen: the checkers must say so. */
+
+static const struct policy_param params[] = {
+	{"every", 8, 1, 1000000, "one page in so many is forgotten"},
+	{0},
+};
+
+static void rearm(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+		  uint64_t first_page, uint64_t mask)
+{
+	for (; mask; mask &= mask - 1) {
+		uint64_t page = first_page + __builtin_ctzll(mask);
+
+		charge(t, COUNT_dirty_page, 1);
+		if (page % kvm->dirty_params.value[0])
+			kvm->backend->write_protect_gfn(t, kvm, slot, slot->base_gfn + page);
+	}
+}
+
+static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t *bitmap)
+{
+	long n = dirty_take_words(t, kvm, slot, rearm);
+
+	if (n < 0)
+		return n;
+	if (n)
+		kvm_flush_remote_tlbs(t, kvm);
+	dirty_copy_out(t, kvm, slot, true, bitmap);
+	return n;
+}
+
+const struct dirty_policy dirty_lossy = {
+	.desc = {.name = "lossy",
+		 .family = FAMILY_DIRTY,
+		 .summary = "broken on purpose: as mask, but leaves some dirty pages writable",
+		 .params = params,
+		 .broken = true},
+	.harvest = harvest,
+};

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/mmu.h"
+#include "model/policy/dirty.h"
+
+/* Every rmap of the slot is looked at whenever a page of it is dirty. */
+
+static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t *bitmap)
+{
+	long n = dirty_take_words(t, kvm, slot, NULL);
+	int r;
+
+	if (n < 0)
+		return n;
+	if (n) {
+		r = mmu_lock(t, kvm);
+		if (r)
+			return r;
+		kvm->backend->protect_slot(t, kvm, slot);
+		mmu_unlock(t, kvm);
+		kvm_flush_remote_tlbs(t, kvm);
+	}
+	dirty_copy_out(t, kvm, slot, true, bitmap);
+	return n;
+}
+
+const struct dirty_policy dirty_rmap_slot = {
+	.desc = {.name = "rmap-slot",
+		 .family = FAMILY_DIRTY,
+		 .summary = "write-protects the whole slot through its rmaps",
+		 .evidence = {EVIDENCE_ORACLE, EVIDENCE_ORACLE, EVIDENCE_ORACLE}},
+	.harvest = harvest,
+};

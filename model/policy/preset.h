@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_POLICY_PRESET_H
+#define KVMSIM_POLICY_PRESET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * A kernel of an era, as a bundle of policies and algorithms, so that an old figure is predicted
+ * with what was old then.
+ */
+enum bitmap_scheme {
+	BITMAP_SNAPSHOT, /* words are exchanged one by one under mmu_lock (since 3.3) */
+	BITMAP_SWAP	 /* an empty bitmap takes the full one's place, with the set of memslots */
+};
+
+struct kvm_preset {
+	const char *name;
+	const char *summary;
+	const char *dirty, *spte; /* default policies */
+	enum bitmap_scheme bitmap;
+	unsigned prefetch;    /* aligned group of sptes filled per fault; 0: only the one */
+	unsigned hash_shift;  /* shadow page hash: 1 << hash_shift buckets */
+	bool fast_page_fault; /* write protection of logging is lifted without mmu_lock */
+	bool mmu_lock_rw;     /* an rwlock; otherwise a spinlock */
+	bool slot_bitmap;     /* shadow pages know the slots that they map: a walk skips the rest */
+	bool protect_by_walk; /* enabling the log walks the shadow pages */
+	bool zap_collapsible; /* disabling it looks for sptes that can be larger */
+};
+
+/* NULL when there is none of that name. NULL as a name is the first. */
+const struct kvm_preset *preset_find(const char *name);
+/* All of them, in order; NULL past the last. */
+const struct kvm_preset *preset_at(size_t i);
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/policy/dirty.h"
+#include "model/policy/policy.h"
+
+static const struct dirty_policy *const dirty_policies[] = {
+	&dirty_walk, &dirty_rmap_slot, &dirty_mask, &dirty_hybrid, &dirty_lossy,
+};
+static const struct spte_policy *const spte_policies[] = {&spte_none};
+
+#define N_DIRTY (sizeof(dirty_policies) / sizeof(dirty_policies[0]))
+#define N_SPTE	(sizeof(spte_policies) / sizeof(spte_policies[0]))
+
+const char *mmu_kind_name(enum mmu_kind k)
+{
+	static const char *const names[N_MMU_KINDS] = {
+		[MMU_SHADOW_LONG64] = "npt0-long64",
+		[MMU_SHADOW_FLAT32] = "npt0-flat32",
+		[MMU_TDP_RMAP] = "npt1-tdp0",
+	};
+
+	return names[k];
+}
+
+enum policy_evidence policy_evidence(const struct policy_desc *d, enum mmu_kind k)
+{
+	return d->evidence[k];
+}
+
+size_t policy_count(void)
+{
+	return N_DIRTY + N_SPTE;
+}
+
+const struct policy_desc *policy_at(size_t i)
+{
+	if (i < N_DIRTY)
+		return &dirty_policies[i]->desc;
+	return i < N_DIRTY + N_SPTE ? &spte_policies[i - N_DIRTY]->desc : NULL;
+}
+
+static const struct policy_desc *find(enum policy_family family, const char *name, size_t len)
+{
+	const struct policy_desc *d;
+
+	for (size_t i = 0; (d = policy_at(i)); i++)
+		if (d->family == family && strlen(d->name) == len && !memcmp(d->name, name, len))
+			return d;
+	return NULL;
+}
+
+const struct dirty_policy *dirty_policy_find(const char *name, size_t len)
+{
+	/* The description is a policy's first member. */
+	return (const struct dirty_policy *)find(FAMILY_DIRTY, name, len);
+}
+
+const struct spte_policy *spte_policy_find(const char *name, size_t len)
+{
+	return (const struct spte_policy *)find(FAMILY_SPTE, name, len);
+}
+
+static int unknown_policy(enum policy_family family, const char *name, size_t len,
+			  const struct kvmsim_errsink *errors)
+{
+	static const char *const families[N_FAMILIES] = {"dirty", "spte"};
+	const struct policy_desc *d;
+	char names[256] = "";
+
+	for (size_t i = 0; (d = policy_at(i)); i++) {
+		if (d->family != family)
+			continue;
+		if (names[0])
+			strncat(names, ", ", sizeof(names) - strlen(names) - 1);
+		strncat(names, d->name, sizeof(names) - strlen(names) - 1);
+	}
+	return kvmsim_err(errors, KVMSIM_ENOENT, "no %s policy \"%.*s\"; there are %s",
+			  families[family], (int)len, name, names);
+}
+
+/* One "key=value" of @len characters. */
+static int parse_param(const struct policy_desc *d, const char *text, size_t len,
+		       const struct kvmsim_errsink *errors, struct policy_params *params)
+{
+	const char *eq = memchr(text, '=', len);
+	size_t key = eq ? (size_t)(eq - text) : len, digits = eq ? len - key - 1 : 0;
+	uint64_t value = 0;
+
+	for (int i = 0; d->params && d->params[i].name; i++) {
+		const struct policy_param *p = &d->params[i];
+
+		if (strlen(p->name) != key || memcmp(p->name, text, key))
+			continue;
+		for (size_t j = 0; j < digits; j++) {
+			unsigned digit = (unsigned char)eq[1 + j] - '0';
+
+			if (digit > 9 || value > (UINT64_MAX - digit) / 10)
+				digits = 0;
+			else
+				value = value * 10 + digit;
+		}
+		if (!digits || value < p->min || value > p->max)
+			return kvmsim_err(
+				errors, KVMSIM_EPARSE,
+				"policy %s: \"%.*s\": expected a whole number from %llu to "
+				"%llu",
+				d->name, (int)len, text, (unsigned long long)p->min,
+				(unsigned long long)p->max);
+		params->value[i] = value;
+		return 0;
+	}
+	return kvmsim_err(errors, KVMSIM_EPARSE, "policy %s has no parameter \"%.*s\"", d->name,
+			  (int)key, text);
+}
+
+int policy_parse(enum policy_family family, const char *text, const struct kvmsim_errsink *errors,
+		 const struct policy_desc **desc, struct policy_params *params)
+{
+	size_t len = strcspn(text, ",");
+	const struct policy_desc *d = find(family, text, len);
+	int r;
+
+	if (!d)
+		return unknown_policy(family, text, len, errors);
+	memset(params, 0, sizeof(*params));
+	for (int i = 0; d->params && d->params[i].name; i++)
+		params->value[i] = d->params[i].def;
+	for (text += len; *text; text += len) {
+		text++;
+		len = strcspn(text, ",");
+		r = parse_param(d, text, len, errors, params);
+		if (r)
+			return r;
+	}
+	*desc = d;
+	return 0;
+}

@@ -97,6 +97,8 @@ static int plan(struct work *w)
 		w->list[i].phase = w->draw[replicate].phase;
 		w->list[i].shadow_pages = sps[i / o->n_policies / o->replicates];
 		w->list[i].replicate = replicate;
+		/* A policy that loses stores is cheap: once each, the checkers look. */
+		w->list[i].check = i < o->n_policies;
 	}
 	return 0;
 }
@@ -144,8 +146,9 @@ static int judge(const struct work *w, int round, size_t policy, struct verdict_
 
 		if (err)
 			return kvmsim_err(w->opts->run.errors, err, "%s", kvmsim_strerror(err));
+		/* A cost of 0 beside counts without a price is what they were charged. */
 		gap[m] = pair[m].model == VERDICT_CANNOT_TELL ? GAP_ZERO : GAP_NONE;
-		if (gap[m] == GAP_NONE && metric_is_cost(m) &&
+		if (metric_is_cost(m) &&
 		    favours_unpriced(&w->out->policy[policy], pair[m].rel.value)) {
 			gap[m] = GAP_UNPRICED;
 			pair[m].model = pair[m].real = pair[m].tends = VERDICT_CANNOT_TELL;

@@ -18,6 +18,9 @@
  * from the range, at its lower and at its upper end, so that a verdict that hangs on a number
  * which the trace does not show says so.
  *
+ * The first run of each policy is made under the checkers: a policy that loses stores ends the
+ * comparison with KVMSIM_ECHECK.
+ *
  * A count that differs between two policies and that the profile does not price makes the one
  * with more of it look too cheap. A verdict in its favour is then CANNOT_TELL; one against it
  * stands. A price is given when it is positive, has a standard error or a stated source.

@@ -2,6 +2,7 @@
 #include "analysis/compare_args.h"
 
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,6 +193,7 @@ int compare_args_parse(struct compare_args *a, int argc, char **argv)
 	optind = 1;
 	while (!code && !a->help && (opt = getopt_long(argc, argv, ":j:", options, NULL)) != -1) {
 		const char *name = "";
+		char dashed[32];
 
 		if (opt == ':')
 			return cli_usage(verb, "%s needs a value", argv[optind - 1]);
@@ -199,7 +201,8 @@ int compare_args_parse(struct compare_args *a, int argc, char **argv)
 			return cli_usage(verb, "unknown option %s", argv[optind - 1]);
 		for (const struct option *o = options; o->name; o++)
 			name = o->val == opt ? o->name : name;
-		code = parse_option(a, opt == 'j' ? OPT_JOBS : opt, name);
+		snprintf(dashed, sizeof(dashed), "--%s", name);
+		code = parse_option(a, opt == 'j' ? OPT_JOBS : opt, dashed);
 	}
 	if (code || a->help)
 		return code;

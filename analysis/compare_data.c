@@ -34,6 +34,7 @@ int compare_print_csv(const struct compare_view *v, FILE *to)
 		for (int m = 0; m < N_METRICS; m++) {
 			const struct verdict_pair *q = &p->pair[m];
 			bool told = p->gap[m] == GAP_NONE;
+			const double values[] = {q->base_mean, q->base_sd, q->mean, q->sd};
 			const double numbers[] = {q->rel.value, q->rel.lo, q->rel.hi,
 						  q->rel_lo,	q->rel_hi, q->rel.p};
 
@@ -41,10 +42,12 @@ int compare_print_csv(const struct compare_view *v, FILE *to)
 			csv_text(&csv, v->c->policy[0].text);
 			csv_text(&csv, metric_desc[m].name);
 			csv_text(&csv, metric_unit(m, unit));
-			csv_field(&csv, "%.17g", q->base_mean);
-			csv_field(&csv, "%.17g", q->base_sd);
-			csv_field(&csv, "%.17g", q->mean);
-			csv_field(&csv, "%.17g", q->sd);
+			for (int i = 0; i < 4; i++) {
+				if (p->gap[m] != GAP_UNPRICED)
+					csv_field(&csv, "%.17g", values[i]);
+				else
+					csv_text(&csv, NULL);
+			}
 			if (told)
 				csv_field(&csv, "%.17g", q->diff.value);
 			else
@@ -95,10 +98,13 @@ static json_t *pair_json(const struct compare_view *v, const struct compare_poli
 
 	set(o, "metric", text(metric_desc[m].name));
 	set(o, "unit", text(metric_unit(m, profile_unit(v->opts->run.profile))));
-	set(o, "baseline_mean", json_real(q->base_mean));
-	set(o, "baseline_sd", json_real(q->base_sd));
-	set(o, "mean", json_real(q->mean));
-	set(o, "sd", json_real(q->sd));
+	/* What lacks a price is no number. */
+	if (p->gap[m] != GAP_UNPRICED) {
+		set(o, "baseline_mean", json_real(q->base_mean));
+		set(o, "baseline_sd", json_real(q->base_sd));
+		set(o, "mean", json_real(q->mean));
+		set(o, "sd", json_real(q->sd));
+	}
 	if (p->gap[m] == GAP_NONE) {
 		set(o, "difference", json_real(q->diff.value));
 		set(o, "relative", json_real(q->rel.value));

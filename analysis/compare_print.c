@@ -33,7 +33,9 @@ static const char *percent(char buf[OUT_TEXT], double x, double half)
 	int decimals = half > 0 ? (int)-floor(log10(half * 100)) : 2;
 
 	decimals = decimals < 0 ? 0 : decimals > 2 ? 2 : decimals;
-	snprintf(buf, OUT_TEXT, "%+.*f%%", decimals, x * 100);
+	if (fabs(x * 100) < 0.5 * pow(10, -decimals))
+		x = 0; /* no "-0.0%" */
+	snprintf(buf, OUT_TEXT, x ? "%+.*f%%" : "%.*f%%", decimals, x * 100);
 	return buf;
 }
 
@@ -69,6 +71,11 @@ static void print_unpriced(const struct compare_view *v, const struct compare_po
 		fprintf(to, "%s%s", comma, model_vocabulary.counts[c]);
 		comma = ", ";
 	}
+}
+
+static bool depends(const struct compare_view *v, const struct compare_policy *p)
+{
+	return v->c->range && (p->lo.real != p->hi.real || p->lo.rel * p->hi.rel < 0);
 }
 
 static void print_runs(uint64_t runs, FILE *to)
@@ -114,14 +121,15 @@ static void print_verdict(const struct compare_view *v, const struct compare_pol
 				p->tends == VERDICT_SAME ? "no difference worth having"
 							 : verdict_name(p->tends));
 		} else {
-			fputs("; no number of runs would settle it: the replicates differ too much",
-			      to);
+			fputs("; no number of runs would settle it", to);
 		}
 	} else if (real && (which == VERDICT_FASTER || which == VERDICT_SLOWER)) {
 		fputs("; ", to);
 		print_runs(p->runs_needed, to);
 		fputs(" are enough", to);
 	}
+	if (real && depends(v, p))
+		fputs("; depends on the number of active shadow pages, see below", to);
 	fputc('\n', to);
 	if (which != VERDICT_CANNOT_TELL && real && p->any_unpriced) {
 		fputs("    not all is told: ", to);
@@ -138,16 +146,22 @@ static void print_range(const struct compare_view *v, const struct compare_polic
 	fprintf(to, "  %s: %s at %s (GET_DIRTY_LOG mean %s), %s at %s (%s)", p->text,
 		verdict_name(p->lo.real), out_u64(lo, o->shadow_lo), percent(a, p->lo.rel, 0),
 		verdict_name(p->hi.real), out_u64(hi, o->shadow_hi), percent(b, p->hi.rel, 0));
-	if (p->lo.real != p->hi.real)
+	if (depends(v, p))
 		fputs(": depends on the number of active shadow pages", to);
 	if (p->crossover)
 		fprintf(to, "; crossover at about %s", out_u64(at, p->crossover));
 	fputc('\n', to);
 }
 
-static void value_cells(struct table *t, double mean, double sd)
+static void value_cells(struct table *t, enum compare_gap gap, double mean, double sd)
 {
 	char buf[OUT_TEXT];
+
+	if (gap == GAP_UNPRICED) {
+		table_cell(t, "-");
+		table_cell(t, "-");
+		return;
+	}
 
 	table_cell(t, "%s", to_noise(buf, mean, sd));
 	table_cell(t, "%.1f%%", sd_percent(sd, mean));
@@ -205,8 +219,8 @@ static int print_table(const struct compare_view *v, const struct compare_policy
 	for (int m = 0; m < N_METRICS; m++) {
 		table_cell(t, "%s", metric_desc[m].title);
 		table_cell(t, "%s", metric_unit(m, unit));
-		value_cells(t, p->pair[m].base_mean, p->pair[m].base_sd);
-		value_cells(t, p->pair[m].mean, p->pair[m].sd);
+		value_cells(t, p->gap[m], p->pair[m].base_mean, p->pair[m].base_sd);
+		value_cells(t, p->gap[m], p->pair[m].mean, p->pair[m].sd);
 		pair_cells(t, p, m);
 		table_end_row(t);
 	}

@@ -111,6 +111,21 @@ static enum verdict model_verdict(const struct verdict_pair *p, const struct ver
 	return p->rel.value < 0 ? VERDICT_FASTER : VERDICT_SLOWER;
 }
 
+/* The ratio estimator (W. Cochran, Sampling Techniques, 1977, chapter 6): mean(policy) / mean(base)
+ * - 1, whose error is that of the residuals policy - ratio * base. @scratch holds @n values. */
+static int ratio(const double *base, const double *policy, size_t n, double level, double *scratch,
+		 struct stats_estimate *out)
+{
+	double mean = stats_mean(base, n), r = stats_mean(policy, n) / mean;
+	int err;
+
+	for (size_t i = 0; i < n; i++)
+		scratch[i] = (r - 1) + (policy[i] - r * base[i]) / mean;
+	err = stats_t_interval(scratch, n, level, out);
+	out->value = r - 1; /* the residuals sum to 0, but for rounding */
+	return err;
+}
+
 int verdict_judge(const double *base, const double *policy, size_t n,
 		  const struct verdict_opts *opts, struct verdict_pair *out)
 {
@@ -133,9 +148,9 @@ int verdict_judge(const double *base, const double *policy, size_t n,
 			return 0;
 	if (!err && !(rel = malloc(n * sizeof(*rel))))
 		err = KVMSIM_ENOMEM;
+	err = err ? err : ratio(base, policy, n, opts->level, rel, &out->rel);
 	for (size_t i = 0; !err && i < n; i++)
 		rel[i] = (policy[i] - base[i]) / base[i];
-	err = err ? err : stats_t_interval(rel, n, opts->level, &out->rel);
 	err = err ? err : stats_quantiles(rel, n, p, 2, q);
 	if (!err) {
 		out->rel_lo = q[0];

@@ -48,8 +48,8 @@ extern const struct verdict_opts verdict_defaults;
 struct verdict_pair {
 	double base_mean, base_sd, mean, sd;
 	struct stats_estimate diff; /* mean of (policy - baseline) in the metric's unit */
-	struct stats_estimate rel;  /* mean of (policy - baseline) / baseline; p after Holm */
-	double rel_lo, rel_hi;	    /* range of the middle `level` of the replicates */
+	struct stats_estimate rel;  /* mean(policy) / mean(baseline) - 1; p after Holm */
+	double rel_lo, rel_hi;	    /* middle `level` of the replicates' own relative differences */
 	enum verdict model, real;
 	double assurance;     /* probability that the experiment shows what `real` says, or the
 				 likeliest */

@@ -242,7 +242,8 @@ static void what_has_no_price_is_not_told(void)
 	CU_ASSERT_EQUAL(c.policy[1].unpriced[COUNT_walk_sp], -1);
 	CU_ASSERT_EQUAL(c.policy[1].unpriced[COUNT_insn], 0);
 	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_elapsed], GAP_UNPRICED);
-	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_get_dirty_log_mean], GAP_ZERO);
+	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_get_dirty_log_mean], GAP_UNPRICED);
+	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_dirty_pages], GAP_NONE);
 	compare_free(&c);
 	profile_free(p);
 

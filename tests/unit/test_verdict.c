@@ -129,6 +129,23 @@ static void nothing_to_compare_with(void)
 	CU_ASSERT_EQUAL(verdict_judge(some, some, 1, &verdict_defaults, &p), KVMSIM_EINVAL);
 }
 
+static void ratio_of_the_means(void)
+{
+	/* means 20 and 25: +25%; residuals 12 - 12.5, 25 - 25, 38 - 37.5 over 20: -0.025, 0, 0.025,
+	 * whose deviation is 0.025; t table, 2 degrees of freedom: 4.303 */
+	const double base[] = {10, 20, 30}, policy[] = {12, 25, 38};
+	double half = 4.303 * 0.025 / sqrt(3);
+	struct verdict_pair p;
+
+	CU_ASSERT_EQUAL(verdict_judge(base, policy, 3, &verdict_defaults, &p), 0);
+	NEAR(p.rel.value, 0.25, 1e-15);
+	NEAR(p.rel.hi, 0.25 + half, 1e-5);
+	NEAR(p.rel.lo, 0.25 - half, 1e-5);
+	/* the replicates' own: 0.2, 0.25, 0.26667; type 7 at 1 + 2 * 0.025 and 1 + 2 * 0.975 */
+	NEAR(p.rel_lo, 0.2 + 0.05 * 0.05, 1e-12);
+	NEAR(p.rel_hi, 0.25 + 0.95 * (4.0 / 15 - 0.25), 1e-12);
+}
+
 static void holm_over_all_pairs(void)
 {
 	/* p of .02 alone would be significant; three times .02 is not */
@@ -174,6 +191,7 @@ static CU_TestInfo tests[] = {
 	{"unknown_sign_is_never_settled", unknown_sign_is_never_settled},
 	{"model_is_certain_where_machines_are_not", model_is_certain_where_machines_are_not},
 	{"nothing_to_compare_with", nothing_to_compare_with},
+	{"ratio_of_the_means", ratio_of_the_means},
 	{"holm_over_all_pairs", holm_over_all_pairs},
 	{"combining", combining},
 	CU_TEST_INFO_NULL};

@@ -13,6 +13,7 @@ static const struct policy_param params[] = {
 static void rearm(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 		  uint64_t first_page, uint64_t mask)
 {
+	charge(t, COUNT_rearm_word, 1);
 	for (; mask; mask &= mask - 1) {
 		uint64_t page = first_page + __builtin_ctzll(mask);
 

@@ -7,6 +7,7 @@
 static void rearm(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 		  uint64_t first_page, uint64_t mask)
 {
+	charge(t, COUNT_rearm_word, 1);
 	for (; mask; mask &= mask - 1) {
 		charge(t, COUNT_dirty_page, 1);
 		kvm->backend->write_protect_gfn(

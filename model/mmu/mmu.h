@@ -41,8 +41,8 @@ union kvm_mmu_page_role {
 	};
 };
 
-/* One shadow page. Its 512 entries come first and the whole is aligned to their size, so that an
- * entry's address gives its page (the kernel looks in struct page). */
+/* One shadow page. Its 512 entries come first and it is allocated aligned to their size, so that
+ * an entry's address gives its page (the kernel looks in struct page). */
 struct kvm_mmu_page {
 	uint64_t spt[PTES_PER_PAGE];
 	uint64_t translation[PTES_PER_PAGE]; /* indirect: gfn << 12 | access shadowed by each */
@@ -57,7 +57,7 @@ struct kvm_mmu_page {
 	struct kvm_rmap_head parent_ptes;
 	pfn_t pfn; /* of the entries' page: what a parent entry holds */
 	uint64_t spt_addr, header_addr, translation_addr; /* synthetic */
-} __attribute__((aligned(4096)));
+};
 
 #define PTE_LIST_EXT 14
 struct pte_list_desc {

@@ -39,9 +39,10 @@ bool sp_obsolete(const struct kvm *kvm, const struct kvm_mmu_page *sp)
 
 static struct kvm_mmu_page *sp_new(struct kvm *kvm)
 {
-	struct kvm_mmu_page *sp = aligned_alloc(PAGE_SIZE, sizeof(*sp)), **map;
+	struct kvm_mmu_page *sp, **map;
 	uint64_t n;
 
+	sp = aligned_alloc(PAGE_SIZE, (sizeof(*sp) + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1));
 	if (!sp)
 		return NULL;
 	memset(sp, 0, sizeof(*sp));

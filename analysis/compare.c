@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analysis/compare.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +17,11 @@ struct work {
 	size_t n;
 	struct draw *draw; /* [replicate] */
 	double *value;	   /* [round][policy][metric][replicate] */
-	struct {
+	struct tally {
 		uint64_t n[N_COUNTS];
 		cycles_t cycles[N_COUNTS];
-	} * counts; /* [policy], of replicate 0 */
+		uint64_t calls; /* of GET_DIRTY_LOG */
+	} * tally;		/* [round][policy], of replicate 0 */
 };
 
 static double *values(const struct work *w, int round, size_t policy, int metric)
@@ -41,9 +43,12 @@ static int done(void *ctx, size_t i, const struct run_result *r)
 		return kvmsim_err(w->opts->run.errors, err, "out of memory");
 	for (int m = 0; m < N_METRICS; m++)
 		values(w, round, policy, m)[replicate] = metric[m];
-	if (round == ROUND_DRAWN && replicate == 0) {
-		memcpy(w->counts[policy].n, r->counts, sizeof(r->counts));
-		memcpy(w->counts[policy].cycles, r->count_cycles, sizeof(r->count_cycles));
+	if (replicate == 0) {
+		struct tally *t = &w->tally[round * w->opts->n_policies + policy];
+
+		memcpy(t->n, r->counts, sizeof(r->counts));
+		memcpy(t->cycles, r->count_cycles, sizeof(r->count_cycles));
+		t->calls = r->n_collections;
 	}
 	w->out->torn |= r->torn;
 	w->out->runs++;
@@ -74,8 +79,8 @@ static int plan(struct work *w)
 	w->list = calloc(w->n, sizeof(*w->list));
 	w->draw = calloc(o->replicates, sizeof(*w->draw));
 	w->value = calloc(w->n * N_METRICS, sizeof(*w->value));
-	w->counts = calloc(o->n_policies, sizeof(*w->counts));
-	if (!w->list || !w->draw || !w->value || !w->counts)
+	w->tally = calloc((size_t)rounds * o->n_policies, sizeof(*w->tally));
+	if (!w->list || !w->draw || !w->value || !w->tally)
 		return kvmsim_err(o->run.errors, KVMSIM_ENOMEM, "out of memory");
 	err = draw_plan_create(&d, o->run.errors, &draws);
 	if (err)
@@ -111,34 +116,57 @@ static bool priced(const struct profile *p, uint16_t count)
 	       profile_group(p, count);
 }
 
+/* How many more of a count the policy has than the baseline; 0 when it has its price. */
+static int64_t unpriced(const struct work *w, int round, size_t policy, uint16_t c)
+{
+	const struct tally *base = &w->tally[round * w->opts->n_policies];
+	const struct tally *other = base + policy;
+
+	/* Costs that are computed rather than priced have cycles. */
+	if (priced(w->opts->run.profile, c) || base->cycles[c] || other->cycles[c])
+		return 0;
+	return (int64_t)(other->n[c] - base->n[c]);
+}
+
 static void find_unpriced(const struct work *w, size_t policy)
 {
 	struct compare_policy *p = &w->out->policy[policy];
 
 	for (uint16_t c = 0; c < N_COUNTS; c++) {
-		uint64_t a = w->counts[0].n[c], b = w->counts[policy].n[c];
+		int64_t more = unpriced(w, ROUND_DRAWN, policy, c);
 
-		/* Costs that are computed rather than priced have cycles. */
-		if (a == b || priced(w->opts->run.profile, c) || w->counts[0].cycles[c] ||
-		    w->counts[policy].cycles[c])
-			continue;
-		p->unpriced[c] = b > a ? 1 : -1;
-		p->any_unpriced = true;
+		p->unpriced[c] = (int8_t)((more > 0) - (more < 0));
+		p->any_unpriced |= more != 0;
 	}
 }
 
-static bool favours_unpriced(const struct compare_policy *p, double rel)
+static bool per_call(int metric)
 {
-	for (uint16_t c = 0; c < N_COUNTS; c++)
-		if ((p->unpriced[c] > 0 && rel <= 0) || (p->unpriced[c] < 0 && rel >= 0))
-			return true;
-	return false;
+	return metric == METRIC_get_dirty_log_mean || metric == METRIC_get_dirty_log_p99 ||
+	       metric == METRIC_get_dirty_log_max || metric == METRIC_lock_hold_max;
+}
+
+/* The price at which the unpriced counts of the winning side eat up its lead. Infinite when it has
+ * none more than the other side. */
+static double break_even(const struct work *w, int round, size_t policy, int metric, double diff)
+{
+	double extra = 0;
+
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		double more = (double)unpriced(w, round, policy, c);
+
+		if (diff < 0 ? more > 0 : diff > 0 ? more < 0 : more != 0)
+			extra += fabs(more);
+	}
+	if (per_call(metric) && w->tally[round * w->opts->n_policies + policy].calls)
+		extra /= (double)w->tally[round * w->opts->n_policies + policy].calls;
+	return extra > 0 ? fabs(diff) / extra : INFINITY;
 }
 
 /* ---- judging ---- */
 
 static int judge(const struct work *w, int round, size_t policy, struct verdict_pair *pair,
-		 enum compare_gap *gap)
+		 enum compare_gap *gap, double *even)
 {
 	for (int m = 0; m < N_METRICS; m++) {
 		int err = verdict_judge(values(w, round, 0, m), values(w, round, policy, m),
@@ -146,10 +174,10 @@ static int judge(const struct work *w, int round, size_t policy, struct verdict_
 
 		if (err)
 			return kvmsim_err(w->opts->run.errors, err, "%s", kvmsim_strerror(err));
-		/* A cost of 0 beside counts without a price is what they were charged. */
 		gap[m] = pair[m].model == VERDICT_CANNOT_TELL ? GAP_ZERO : GAP_NONE;
-		if (metric_is_cost(m) &&
-		    favours_unpriced(&w->out->policy[policy], pair[m].rel.value)) {
+		even[m] = metric_is_cost(m) ? break_even(w, round, policy, m, pair[m].diff.value)
+					    : INFINITY;
+		if (even[m] < COMPARE_PLAUSIBLE_PRICE) {
 			gap[m] = GAP_UNPRICED;
 			pair[m].model = pair[m].real = pair[m].tends = VERDICT_CANNOT_TELL;
 		}
@@ -206,7 +234,8 @@ static int judge_all(struct work *w)
 
 	for (size_t k = 1; !err && k < c->n; k++) {
 		find_unpriced(w, k);
-		err = judge(w, ROUND_DRAWN, k, c->policy[k].pair, c->policy[k].gap);
+		err = judge(w, ROUND_DRAWN, k, c->policy[k].pair, c->policy[k].gap,
+			    c->policy[k].break_even);
 		for (int m = 0; m < N_METRICS; m++)
 			if (metric_is_cost(m))
 				all[n_pairs++] = &c->policy[k].pair[m];
@@ -222,8 +251,9 @@ static int judge_all(struct work *w)
 			struct compare_edge *e = round == ROUND_LO ? &p->lo : &p->hi;
 			struct verdict_pair pair[N_METRICS];
 			enum compare_gap gap[N_METRICS];
+			double even[N_METRICS];
 
-			err = judge(w, round, k, pair, gap);
+			err = judge(w, round, k, pair, gap, even);
 			e->real = combine(pair, true);
 			e->rel = pair[METRIC_get_dirty_log_mean].rel.value;
 		}
@@ -341,7 +371,7 @@ int compare_run(const struct compare_opts *opts, struct compare *out)
 	free(w.draw);
 	free(w.list);
 	free(w.value);
-	free(w.counts);
+	free(w.tally);
 	if (err)
 		compare_free(out);
 	return err;

@@ -22,9 +22,14 @@
  * comparison with KVMSIM_ECHECK.
  *
  * A count that differs between two policies and that the profile does not price makes the one
- * with more of it look too cheap. A verdict in its favour is then CANNOT_TELL; one against it
- * stands. A price is given when it is positive, has a standard error or a stated source.
+ * with more of it look too cheap. Its lead divided by how many more there are is the break-even
+ * price. Where that is under COMPARE_PLAUSIBLE_PRICE the answer is CANNOT_TELL; above, the verdict
+ * is given with the break-even price beside it. A count has its price when the price is positive,
+ * has a standard error, a group or a stated source.
  */
+/* In the profile's unit; what a step of a loop may cost: a cache line from memory, some 100 ns. */
+#define COMPARE_PLAUSIBLE_PRICE 300
+
 struct compare_opts {
 	struct run_opts
 		run; /* what all runs share; dirty, phase, shadow_pages, replicate: unused */
@@ -61,7 +66,8 @@ struct compare_policy {
 	/* Against the baseline (none of this for the baseline itself): */
 	struct verdict_pair pair[N_METRICS];
 	enum compare_gap gap[N_METRICS];
-	int8_t unpriced[N_COUNTS]; /* unpriced and differing: +1 more in the policy, -1 less */
+	double break_even[N_METRICS]; /* in the profile's unit; INFINITY when none is needed */
+	int8_t unpriced[N_COUNTS];    /* unpriced and differing: +1 more in the policy, -1 less */
 	bool any_unpriced;
 	enum verdict model, real; /* over all costs */
 	enum verdict tends;	  /* what enough runs would show */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <inttypes.h>
+#include <math.h>
 
 #include <jansson.h>
 
@@ -111,6 +112,8 @@ static json_t *pair_json(const struct compare_view *v, const struct compare_poli
 		set(o, "interval", json_pack("[f, f]", q->rel.lo, q->rel.hi));
 		set(o, "range", json_pack("[f, f]", q->rel_lo, q->rel_hi));
 		set(o, "p_holm", json_real(q->rel.p));
+		if (isfinite(p->break_even[m]))
+			set(o, "break_even_price", json_real(p->break_even[m]));
 	} else {
 		set(o, "cannot_tell", text(gap_name(p->gap[m])));
 	}

@@ -85,6 +85,17 @@ static void print_runs(uint64_t runs, FILE *to)
 	fprintf(to, "%s runs of each", out_u64(n, runs));
 }
 
+/* Of the costs that are told. */
+static double least_break_even(const struct compare_policy *p)
+{
+	double least = INFINITY;
+
+	for (int m = 0; m < N_METRICS; m++)
+		if (p->gap[m] == GAP_NONE)
+			least = fmin(least, p->break_even[m]);
+	return least;
+}
+
 static void print_verdict(const struct compare_view *v, const struct compare_policy *p, bool real,
 			  FILE *to)
 {
@@ -131,10 +142,14 @@ static void print_verdict(const struct compare_view *v, const struct compare_pol
 	if (real && depends(v, p))
 		fputs("; depends on the number of active shadow pages, see below", to);
 	fputc('\n', to);
-	if (which != VERDICT_CANNOT_TELL && real && p->any_unpriced) {
-		fputs("    not all is told: ", to);
+	if (which != VERDICT_CANNOT_TELL && real && isfinite(least_break_even(p))) {
+		char price[OUT_TEXT];
+
+		fputs("    ", to);
 		print_unpriced(v, p, to);
-		fputc('\n', to);
+		fprintf(to, ": this holds while they cost less than %s %s each\n",
+			out_u64(price, (uint64_t)least_break_even(p)),
+			profile_unit(v->opts->run.profile));
 	}
 }
 

@@ -287,12 +287,24 @@ static void a_missing_price_does_not_hide_a_loss(void)
 	CU_ASSERT_EQUAL(c.policy[1].pair[METRIC_elapsed].real, VERDICT_FASTER);
 	compare_free(&c);
 
-	/* 150,000 against about 115,000 and something unknown more: not told */
+	/* 500,000 against 100,000 and something more: faster, with its break-even price */
+	o.shadow_lo = o.shadow_hi = 500000;
+	o.n_phases = 1;
+	o.policies = slot_last;
+	CU_ASSERT_EQUAL_FATAL(compare_run(&o, &c), 0);
+	CU_ASSERT_EQUAL(c.policy[1].pair[METRIC_elapsed].real, VERDICT_FASTER);
+	/* 1,000 pages in the first phase: (500,000 - 100,000) / 1,000, twice over in both calls */
+	CU_ASSERT_DOUBLE_EQUAL(c.policy[1].break_even[METRIC_get_dirty_log_mean], 400, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(c.policy[1].break_even[METRIC_elapsed], 400, 1e-9);
+	compare_free(&c);
+
+	/* with 150,000 it is up to 50: not told */
 	o.shadow_lo = o.shadow_hi = 150000;
 	o.policies = slot_last;
 	CU_ASSERT_EQUAL_FATAL(compare_run(&o, &c), 0);
 	CU_ASSERT_EQUAL(c.policy[1].pair[METRIC_elapsed].real, VERDICT_CANNOT_TELL);
 	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_elapsed], GAP_UNPRICED);
+	CU_ASSERT_DOUBLE_EQUAL(c.policy[1].break_even[METRIC_elapsed], 50, 1e-9);
 	compare_free(&c);
 	profile_free(p);
 }

@@ -177,6 +177,11 @@ uint64_t kvm_active_shadow_pages(const struct kvm *kvm)
 	return kvm->n_used_pages + kvm->n_background;
 }
 
+struct lock_stats kvm_mmu_lock_stats(const struct kvm *kvm)
+{
+	return mmu_lock_stats(kvm);
+}
+
 uint64_t kvm_false_dirties(const struct kvm *kvm)
 {
 	return kvm->false_dirties;

@@ -87,7 +87,7 @@ uint64_t kvm_read_guest_u64(struct kvm *kvm, uint64_t gpa);
 uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id);
 
 uint64_t kvm_active_shadow_pages(const struct kvm *kvm);
-/* Of mmu_lock, exclusive and shared together. */
+/* Exclusive holds of mmu_lock so far. */
 struct lock_stats kvm_mmu_lock_stats(const struct kvm *kvm);
 
 /* Runs every consistency check: sptes agree with guest PTEs and memslots, rmaps and parent ptes

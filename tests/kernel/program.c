@@ -165,7 +165,7 @@ static void read_statement(struct reader *r, struct program *p, const char *word
 		const char *phase = next_word(r);
 		if (!phase || strlen(phase) >= sizeof(s->phase))
 			bad(r, "the name of the phase", phase);
-		strcpy(s->phase, phase);
+		memcpy(s->phase, phase, strlen(phase) + 1);
 	}
 	read_arguments(r, s);
 }
@@ -188,7 +188,7 @@ void program_read(struct program *p, const char *path)
 			const char *name = next_word(&r);
 			if (!name || strlen(name) >= sizeof(p->case_name))
 				bad(&r, "the name of the case", name);
-			strcpy(p->case_name, name);
+			memcpy(p->case_name, name, strlen(name) + 1);
 		} else {
 			read_statement(&r, p, word);
 		}

@@ -74,7 +74,7 @@ static struct phase_key *find_key(struct recorder *r, const char *phase)
 	if (r->nr_dirty >= 0)
 		snprintf(nr, sizeof(nr), "%" PRId64, r->nr_dirty);
 	if (r->round && r->pooled && !r->tracing)
-		strcpy(round, "all");
+		snprintf(round, sizeof(round), "all");
 	else if (r->round)
 		snprintf(round, sizeof(round), "%u", r->round);
 	snprintf(text, sizeof(text), "%s,%s,%s,%s",
@@ -85,7 +85,7 @@ static struct phase_key *find_key(struct recorder *r, const char *phase)
 			return &r->keys[i];
 	if (r->n_keys == PHASES_MAX)
 		die("more than %d phases", PHASES_MAX);
-	strcpy(r->keys[r->n_keys].text, text);
+	memcpy(r->keys[r->n_keys].text, text, sizeof(text));
 	return &r->keys[r->n_keys++];
 }
 

@@ -21,6 +21,18 @@ void ipi_init(struct sim *sim)
 	sim_set_lookahead(sim, profile_param(sim_profile(sim), "ipi_latency"));
 }
 
+/* A thread that ends has left guest mode, whether or not the layer above says so. */
+static void end_of_task(struct task *t)
+{
+	(void)ipi_receive(t);
+}
+
+static void post(struct task *t, struct task *target, cycles_t arrival, struct ipi_call *call)
+{
+	task_at_end(target, end_of_task);
+	task_post(t, target, arrival, IPI_MESSAGE, 0, call);
+}
+
 int ipi_call_many(struct task *t, ipi_request_fn request, void *ctx, size_t n, bool wait)
 {
 	struct ipi_call call = {.sender = t};
@@ -32,11 +44,11 @@ int ipi_call_many(struct task *t, ipi_request_fn request, void *ctx, size_t n, b
 	for (size_t i = 0; i < n; i++) {
 		struct task *target = NULL;
 
-		if (!request(ctx, i, &target) || target == t)
+		if (!request(ctx, i, &target) || target == t || task_ended(target))
 			continue;
 		call.pending++;
 		interrupted++;
-		task_post(t, target, arrival, IPI_MESSAGE, 0, wait ? &call : NULL);
+		post(t, target, arrival, wait ? &call : NULL);
 	}
 	charge(t, COUNT_ipi, (uint64_t)interrupted);
 	while (wait && !r && (call.pending || task_now(t) < call.last))
@@ -46,7 +58,7 @@ int ipi_call_many(struct task *t, ipi_request_fn request, void *ctx, size_t n, b
 
 void ipi_send(struct task *t, struct task *target)
 {
-	task_post(t, target, task_now(t) + latency(t), IPI_MESSAGE, 0, NULL);
+	post(t, target, task_now(t) + latency(t), NULL);
 	charge(t, COUNT_ipi, 1);
 }
 

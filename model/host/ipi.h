@@ -15,8 +15,9 @@
  * An IPI arrives the profile's ipi_latency after it was sent. In guest mode it takes effect at the
  * first op boundary at or after that, where it forces an exit: the vCPU looks with
  * task_message_due(). Whenever it leaves guest mode, for this or any other reason, it calls
- * ipi_receive(). A vCPU outside guest mode is not interrupted: it finds the request on its next
- * entry. Which vCPUs are in guest mode and what a request is, the layer above knows.
+ * ipi_receive(); for a task that ends, that is done here. A vCPU outside guest mode is not
+ * interrupted: it finds the request on its next entry. Which vCPUs are in guest mode and what a
+ * request is, the layer above knows.
  */
 
 /* The kind of struct task_message that IPIs use; layers above start theirs at IPI_MESSAGE + 1. */

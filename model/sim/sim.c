@@ -170,6 +170,9 @@ void sim_task_body(void *task)
 	struct sim *s = t->sim;
 	int r = t->fn(t, t->arg);
 
+	(void)sync(t); /* fails when cancelled: it ends all the same */
+	if (t->at_end)
+		t->at_end(t);
 	t->state = TASK_DONE;
 	t->hot.bound = 0;
 	evq_cancel(&s->queue, t->id);

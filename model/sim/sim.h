@@ -110,6 +110,11 @@ struct sim *task_sim(const struct task *t);
 const char *task_name(const struct task *t);
 uint32_t task_id(const struct task *t); /* in order of creation from 0: the ledger's row */
 bool task_canceled(const struct task *t);
+/* Its function has returned. Others see that in the total order, so the task syncs at its end. */
+bool task_ended(const struct task *t);
+/* Calls @fn on the task, synced, when its function has returned and before it counts as ended, in
+ * place of an earlier @fn: for a layer below the function that owes somebody an answer. */
+void task_at_end(struct task *t, void (*fn)(struct task *t));
 
 /* [running] Advances the clock by @n times the profile's price of @count and enters it in the
  * ledger under the current activity. Prices are fixed point: the remainder is carried per task. */

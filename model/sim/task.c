@@ -93,6 +93,16 @@ bool task_canceled(const struct task *t)
 	return t->sim->canceled;
 }
 
+bool task_ended(const struct task *t)
+{
+	return t->state == TASK_DONE;
+}
+
+void task_at_end(struct task *t, void (*fn)(struct task *t))
+{
+	t->at_end = fn;
+}
+
 void task_set_private(struct task *t, void *p)
 {
 	t->private_data = p;

@@ -45,6 +45,7 @@ struct task {
 	cycles_t start;
 	task_fn fn;
 	void *arg;
+	void (*at_end)(struct task *t);
 	void *private_data, *host;
 	char *name;
 };

@@ -6,6 +6,12 @@
 
 /* The verbs, in the order of --help: as a person meets them. */
 static const struct verb *const verbs[] = {
+	&verb_list,
+	&verb_replay,
+	&verb_compare,
+	&verb_import,
+	&verb_info,
+	&verb_store,
 	NULL,
 };
 

@@ -9,6 +9,7 @@
 
 #include "analysis/run_guest.h"
 #include "model/host/cache.h"
+#include "model/host/ipi.h"
 #include "model/policy/policy.h"
 #include "model/sim/profile.h"
 
@@ -148,6 +149,7 @@ static int create(struct guest_run *run, struct cache **cache)
 	err = err ? err : cache_create(o->profile, o->errors, cache);
 	if (err)
 		return err;
+	ipi_init(run->sim);
 	const struct kvm_vm_opts vo = {.sim = run->sim,
 				       .paging = PAGING_SHADOW,
 				       .mode = GUEST_FLAT32,

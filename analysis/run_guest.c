@@ -75,6 +75,8 @@ static int run_vcpu(struct task *t, void *arg)
 	vcpu_bind(v->vcpu, t);
 	int err = interp_run(v->vcpu, &v->source, &opts, &v->stats);
 
+	/* a thread that ends has left KVM_RUN */
+	err = err ? err : vcpu_interrupt(v->vcpu);
 	v->finished = true;
 	v->end = task_now(t);
 	if (!err)

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The command's frame: help, version, wrong usage, unwritable output.
+#   test_cli.sh BUILDDIR
+set -u
+kvmsim=$1/kvmsim
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT INT TERM
+passed=0 failed=0 skipped=0
+
+ok() { # NAME CONDITION...
+	name=$1
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "cli: failed: $name"
+		sed 's/^/  out: /' "$dir/out"
+		sed 's/^/  err: /' "$dir/err"
+	fi
+}
+
+run() { # CODE ARGUMENT...: runs kvmsim; true when it exits with CODE
+	want=$1
+	shift
+	"$kvmsim" "$@" >"$dir/out" 2>"$dir/err"
+	code=$?
+	[ "$code" -eq "$want" ]
+}
+
+one_line() { [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -s "$dir/out" ]; }
+quiet() { [ ! -s "$dir/err" ]; }
+says() { grep -q -- "$1" "$dir/$2"; }
+
+ok 'no verb' run 2
+ok 'no verb: usage on stderr' says '^Usage: kvmsim VERB' err
+ok '--help' run 0 --help
+ok '--help: stdout only' quiet
+ok '--help names the verbs' says '^  replay ' out
+ok '--version' run 0 --version
+ok '--version: one line' says '^kvmsim [0-9][0-9.]*$' out
+ok 'unknown verb' run 2 frobnicate
+ok 'unknown verb: one line' one_line
+ok 'unknown verb is named' says "unknown verb 'frobnicate'" err
+
+for verb in $("$kvmsim" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+	ok "$verb --help" run 0 "$verb" --help
+	ok "$verb --help: usage" says "^Usage: kvmsim $verb" out
+	ok "$verb --help: stdout only" quiet
+	ok "$verb: unknown option" run 2 "$verb" --frobnicate
+	ok "$verb: unknown option: one line" one_line
+done
+
+ok 'list' run 0 list
+ok 'list: policies' says '^ *mask ' out
+ok 'list: broken ones are marked' says 'dirty_lossy.*broken on purpose' out
+ok 'list: presets' says '^  6.1-shadow: ' out
+ok 'list: profiles' says '^  tcg-icount: ' out
+ok 'list: workloads' says '^  framebuffer ' out
+ok 'list --json' run 0 list --json
+ok 'list --json: twice the same' sh -c "'$kvmsim' list --json | cmp -s - '$dir/out'"
+ok 'list: argument' run 2 list something
+
+if [ -w /dev/full ]; then
+	"$kvmsim" --help >/dev/full 2>"$dir/err"
+	code=$?
+	: >"$dir/out"
+	ok 'full disk' [ $code -eq 4 ]
+	ok 'full disk: one line' one_line
+else
+	echo "cli: full disk: skipped: no /dev/full"
+	skipped=$((skipped + 2))
+fi
+
+echo "cli: $passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

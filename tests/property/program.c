@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/property/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/sim/rng.h"
+
+static const char *const policies[] = {"walk", "rmap-slot", "mask", "hybrid"};
+
+static const struct {
+	enum kvm_paging paging;
+	enum guest_paging_mode mode;
+	const char *preset;
+} machines[] = {
+	{PAGING_SHADOW, GUEST_FLAT32, NULL},
+	{PAGING_SHADOW, GUEST_LONG64, NULL},
+	{PAGING_TDP, GUEST_LONG64, NULL},
+	{PAGING_SHADOW, GUEST_FLAT32, "2.6.36"},
+};
+
+/* Mostly runs of hits with short gaps, so that run-ahead has something to do; now and then a gap
+ * far longer than the lookahead. */
+static uint32_t random_gap(struct rng *r)
+{
+	switch (rng_below(r, 8)) {
+	case 0:
+		return 0;
+	case 1:
+		return (uint32_t)rng_below(r, 20000);
+	default:
+		return (uint32_t)rng_below(r, 30);
+	}
+}
+
+/* A few pages that all vCPUs use, some of their own, seldom any page at all. */
+static uint64_t random_page(struct rng *r, uint32_t vcpu)
+{
+	switch (rng_below(r, 8)) {
+	case 0:
+		return rng_below(r, PROGRAM_SLOTS * PROGRAM_PAGES);
+	case 1:
+	case 2:
+		return rng_below(r, 8) * 131 % (PROGRAM_SLOTS * PROGRAM_PAGES);
+	default:
+		return (vcpu * 200 + rng_below(r, 12)) % (PROGRAM_SLOTS * PROGRAM_PAGES);
+	}
+}
+
+static struct guest_op random_op(struct rng *r, uint32_t vcpu, enum guest_paging_mode mode)
+{
+	struct guest_op op = {.gap = random_gap(r), .len = (uint16_t)(1 + rng_below(r, 8))};
+	uint64_t offset = rng_below(r, 64) ? rng_below(r, 512) * 8 : 4090;
+
+	op.arg = random_page(r, vcpu) << 12 | offset;
+	if (op.arg + op.len > (uint64_t)PROGRAM_SLOTS * PROGRAM_PAGES << 12)
+		op.arg -= 8;
+	switch (rng_below(r, 32)) {
+	case 0:
+		op.kind = OP_NONE;
+		break;
+	case 1:
+		op.kind = OP_PIO;
+		op.arg = 0x10;
+		break;
+	case 2:
+		op.kind = mode == GUEST_LONG64 ? OP_INVLPG : OP_NONE;
+		break;
+	case 3:
+	case 4:
+	case 5:
+		op.kind = OP_RMW;
+		break;
+	case 6:
+		op.kind = OP_FETCH;
+		break;
+	default:
+		op.kind = rng_below(r, 2) ? OP_READ : OP_WRITE;
+		break;
+	}
+	return op;
+}
+
+bool program_make(uint64_t number, struct program *p)
+{
+	struct rng r;
+	size_t machine;
+
+	memset(p, 0, sizeof(*p));
+	rng_init(&r, number, 0, "program");
+	machine = rng_below(&r, sizeof(machines) / sizeof(machines[0]));
+	p->number = number;
+	p->paging = machines[machine].paging;
+	p->mode = machines[machine].mode;
+	p->preset = machines[machine].preset;
+	p->dirty = policies[rng_below(&r, sizeof(policies) / sizeof(policies[0]))];
+	p->n_vcpus = 1 + (uint32_t)rng_below(&r, PROGRAM_MAX_VCPUS);
+	for (uint32_t v = 0; v < p->n_vcpus; v++) {
+		p->n_ops[v] = 100 + rng_below(&r, 700);
+		p->start[v] = rng_below(&r, 3) * rng_below(&r, 3000);
+		p->ops[v] = calloc(p->n_ops[v], sizeof(*p->ops[v]));
+		if (!p->ops[v]) {
+			program_free(p);
+			return false;
+		}
+		for (size_t i = 0; i < p->n_ops[v]; i++)
+			p->ops[v][i] = random_op(&r, v, p->mode);
+	}
+	p->n_steps = 2 + rng_below(&r, sizeof(p->steps) / sizeof(p->steps[0]) - 2);
+	for (size_t i = 0; i < p->n_steps; i++) {
+		struct program_step *s = &p->steps[i];
+		uint64_t what = rng_below(&r, 12);
+
+		s->delay = rng_below(&r, 2) ? rng_below(&r, 500) : rng_below(&r, 40000);
+		s->slot = (uint32_t)rng_below(&r, PROGRAM_SLOTS);
+		s->what = what == 0 ? STEP_LOG_OFF : what == 1 ? STEP_LOG_ON : STEP_GET;
+	}
+	return true;
+}
+
+void program_free(struct program *p)
+{
+	for (uint32_t v = 0; v < PROGRAM_MAX_VCPUS; v++)
+		free(p->ops[v]);
+	memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_TESTS_PROGRAM_H
+#define KVMSIM_TESTS_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/guest/op.h"
+#include "model/guest/vm.h"
+
+/*
+ * Random programs: a VM, 1 to 8 vCPUs with a stream of ops each, and a VMM that collects dirty logs
+ * and turns logging on and off meanwhile. A program is a function of its number alone.
+ */
+#define PROGRAM_MAX_VCPUS 8
+#define PROGRAM_SLOTS	  2
+#define PROGRAM_PAGES	  1024 /* of each slot */
+
+struct program_step {
+	uint64_t delay; /* cycles since the step before */
+	uint32_t slot;
+	enum { STEP_GET, STEP_LOG_ON, STEP_LOG_OFF } what;
+};
+
+struct program {
+	uint64_t number;
+	enum kvm_paging paging;
+	enum guest_paging_mode mode;
+	const char *dirty, *preset;
+	uint32_t n_vcpus;
+	struct guest_op *ops[PROGRAM_MAX_VCPUS];
+	size_t n_ops[PROGRAM_MAX_VCPUS];
+	uint64_t start[PROGRAM_MAX_VCPUS]; /* of each vCPU */
+	struct program_step steps[32];
+	size_t n_steps;
+};
+
+bool program_make(uint64_t number, struct program *p);
+void program_free(struct program *p);
+
+/* Everything a run can tell: bitmaps and times of each collection, every task's time, every ledger
+ * entry, statistics; as numbers in a fixed order. */
+struct outcome {
+	uint64_t *word;
+	size_t n, room;
+	size_t switches; /* not part of the outcome: how often tasks were switched */
+	uint64_t dirty;	 /* pages reported, to see that programs do something */
+	uint64_t hits;	 /* retired without a call */
+};
+
+/* Runs @p. 0 or the error of the run; messages go to stderr. */
+int program_run(const struct program *p, bool reference, struct outcome *out);
+void outcome_free(struct outcome *o);
+
+#endif

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/counts.h"
+#include "model/guest/interp.h"
+#include "model/host/ipi.h"
+#include "model/params.h"
+#include "model/sim/ledger.h"
+#include "model/sim/profile.h"
+#include "tests/property/program.h"
+
+/* Prices with remainders, and a latency that lets vCPUs run ahead. */
+static const char profile_head[] = "[machine]\nname = property\nunit = cycles\nhz = 1000000000\n"
+				   "source = made up\n[param]\nipi_latency = 700\n[price]\n"
+				   "insn = 0.37\n";
+
+/* Guest page tables for long mode, above the slots that are logged: identity, 4K pages. */
+#define TABLES_GFN   0x10000ull
+#define TABLES_PAGES 16
+#define PTE_FLAGS    0x67ull /* P, W, U, A, D */
+
+struct running {
+	const struct program *p;
+	struct sim *sim;
+	struct kvm *kvm;
+	struct task *vmm;
+	struct outcome *out;
+	bool logged[PROGRAM_SLOTS];
+	struct running_vcpu {
+		struct running *run;
+		uint32_t id;
+		bool given;
+		struct kvm_vcpu *vcpu;
+		struct interp_stats stats;
+		struct task *task;
+	} vcpus[PROGRAM_MAX_VCPUS];
+};
+
+static void note(struct outcome *o, uint64_t word)
+{
+	if (o->n == o->room) {
+		size_t room = o->room ? 2 * o->room : 4096;
+		uint64_t *grown = realloc(o->word, room * sizeof(*grown));
+
+		if (!grown)
+			abort();
+		o->word = grown;
+		o->room = room;
+	}
+	o->word[o->n++] = word;
+}
+
+static void complain(void *ctx, enum kvmsim_error err, const char *msg)
+{
+	const struct program *p = ctx;
+
+	fprintf(stderr, "program %llu: %s (%s)\n", (unsigned long long)p->number, msg,
+		kvmsim_strerror(err));
+}
+
+static long give(void *ctx, const struct guest_op **ops)
+{
+	struct running_vcpu *v = ctx;
+
+	if (v->given)
+		return 0;
+	v->given = true;
+	*ops = v->run->p->ops[v->id];
+	return (long)v->run->p->n_ops[v->id];
+}
+
+static int vcpu_thread(struct task *t, void *arg)
+{
+	struct running_vcpu *v = arg;
+	struct op_source src = {.next = give, .ctx = v};
+	static const struct interp_opts opts;
+
+	vcpu_bind(v->vcpu, t);
+	if (v->run->p->mode == GUEST_LONG64)
+		vcpu_set_cr3(v->vcpu, TABLES_GFN << 12);
+	int err = interp_run(v->vcpu, &src, &opts, &v->stats);
+
+	return err ? err : vcpu_interrupt(v->vcpu);
+}
+
+static void make_tables(struct kvm *kvm)
+{
+	uint64_t table = TABLES_GFN << 12;
+	uint64_t pages = PROGRAM_SLOTS * PROGRAM_PAGES;
+
+	for (int level = 0; level < 3; level++)
+		kvm_write_guest_u64(kvm, table + ((uint64_t)level << 12),
+				    (table + ((uint64_t)(level + 1) << 12)) | PTE_FLAGS);
+	/* the third page is the page directory: one entry for each page table behind it */
+	for (uint64_t i = 0; i * 512 < pages; i++)
+		kvm_write_guest_u64(kvm, table + (2ull << 12) + i * 8,
+				    (table + ((3 + i) << 12)) | PTE_FLAGS);
+	for (uint64_t page = 0; page < pages; page++)
+		kvm_write_guest_u64(kvm, table + (3ull << 12) + page * 8, page << 12 | PTE_FLAGS);
+}
+
+static int set_slot(struct running *run, struct task *t, uint32_t slot, bool log)
+{
+	const struct kvm_memory_region r = {.slot = slot,
+					    .flags = log ? KVM_MEM_LOG_DIRTY_PAGES : 0,
+					    .base_gfn = (uint64_t)slot * PROGRAM_PAGES,
+					    .npages = PROGRAM_PAGES,
+					    .host_populated = true};
+
+	run->logged[slot] = log;
+	return kvm_set_user_memory_region(t, run->kvm, &r);
+}
+
+static int get(struct running *run, struct task *t, uint32_t slot)
+{
+	uint64_t bitmap[PROGRAM_PAGES / 64];
+	long n = kvm_get_dirty_log(t, run->kvm, slot, bitmap);
+
+	if (n < 0)
+		return (int)n;
+	note(run->out, (uint64_t)n);
+	run->out->dirty += (uint64_t)n;
+	for (size_t i = 0; i < PROGRAM_PAGES / 64; i++)
+		note(run->out, bitmap[i]);
+	return 0;
+}
+
+static int start(struct running *run, struct task *t)
+{
+	const struct kvm_memory_region tables = {.slot = PROGRAM_SLOTS,
+						 .base_gfn = TABLES_GFN,
+						 .npages = TABLES_PAGES,
+						 .host_populated = true};
+	int err = kvm_set_user_memory_region(t, run->kvm, &tables);
+
+	for (uint32_t s = 0; !err && s < PROGRAM_SLOTS; s++) {
+		err = set_slot(run, t, s, false);
+		err = err ? err : set_slot(run, t, s, true);
+	}
+	if (!err && run->p->mode == GUEST_LONG64)
+		make_tables(run->kvm);
+	for (uint32_t i = 0; !err && i < run->p->n_vcpus; i++) {
+		struct running_vcpu *v = &run->vcpus[i];
+		const struct task_opts o = {.name = "vcpu",
+					    .fn = vcpu_thread,
+					    .arg = v,
+					    .start = task_now(t) + run->p->start[i]};
+
+		v->run = run;
+		v->id = i;
+		err = kvm_create_vcpu(run->kvm, &v->vcpu);
+		err = err ? err : task_create(run->sim, &o, &v->task);
+	}
+	return err;
+}
+
+static int vmm_thread(struct task *t, void *arg)
+{
+	struct running *run = arg;
+	int err = start(run, t);
+
+	for (size_t i = 0; !err && i < run->p->n_steps; i++) {
+		const struct program_step *s = &run->p->steps[i];
+
+		err = task_block_until(t, WAIT_idle, task_now(t) + s->delay);
+		if (err)
+			break;
+		note(run->out, task_now(t));
+		if (s->what == STEP_GET)
+			err = run->logged[s->slot] ? get(run, t, s->slot) : 0;
+		else
+			err = set_slot(run, t, s->slot, s->what == STEP_LOG_ON);
+	}
+	return err;
+}
+
+static void note_entry(void *ctx, uint32_t task, uint16_t activity, bool is_wait, uint16_t id,
+		       struct ledger_entry e)
+{
+	struct outcome *o = ctx;
+
+	note(o, (uint64_t)task << 40 | (uint64_t)activity << 24 | (uint64_t)is_wait << 20 | id);
+	note(o, e.n);
+	note(o, e.cycles);
+}
+
+static int make_profile(const struct kvmsim_errsink *errors, struct profile **out)
+{
+	char text[4096];
+	size_t used = (size_t)snprintf(text, sizeof(text), "%s", profile_head);
+
+	for (int c = 0; c < N_COUNTS; c++) {
+		if (c != COUNT_insn)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s = %d.%02d\n",
+						 model_vocabulary.counts[c], 3 + 7 * c % 50,
+						 13 * c % 100);
+	}
+	return profile_parse(text, used, "property", &model_vocabulary, model_params, errors, out);
+}
+
+static int simulate(struct running *run, bool reference, const struct profile *profile,
+		    const struct kvmsim_errsink *errors)
+{
+	const struct program *p = run->p;
+	const struct sim_opts so = {.vocabulary = &model_vocabulary,
+				    .profile = profile,
+				    .seed = p->number,
+				    .reference = reference,
+				    .errors = errors};
+	const struct task_opts to = {.name = "vmm", .fn = vmm_thread, .arg = run};
+	int err = sim_create(&so, &run->sim);
+
+	if (err)
+		return err;
+	ipi_init(run->sim);
+	const struct kvm_vm_opts vo = {.sim = run->sim,
+				       .paging = p->paging,
+				       .mode = p->mode,
+				       .preset = p->preset,
+				       .dirty = p->dirty,
+				       .personality = "amd",
+				       .check = p->number % 2};
+
+	err = kvm_create_vm(&vo, &run->kvm);
+	err = err ? err : task_create(run->sim, &to, &run->vmm);
+	err = err ? err : sim_run(run->sim, CYCLES_MAX);
+	err = err ? err : sim_check_ledger(run->sim);
+	err = err ? err : kvm_check(run->kvm);
+	if (err)
+		return err;
+	note(run->out, task_now(run->vmm));
+	for (uint32_t i = 0; i < p->n_vcpus; i++) {
+		note(run->out, task_now(run->vcpus[i].task));
+		note(run->out, run->vcpus[i].stats.insns);
+		run->out->hits += run->vcpus[i].stats.hits;
+	}
+	ledger_for_each(sim_ledger(run->sim), note_entry, run->out);
+	for (int s = 0; s < N_KVM_STATS; s++)
+		note(run->out, kvm_stat(run->kvm, (enum kvm_stat_id)s));
+	note(run->out, kvm_active_shadow_pages(run->kvm));
+	note(run->out, kvm_false_dirties(run->kvm));
+	note(run->out, kvm_lost_stores(run->kvm));
+	run->out->switches = sim_switches(run->sim);
+	return 0;
+}
+
+int program_run(const struct program *p, bool reference, struct outcome *out)
+{
+	const struct kvmsim_errsink errors = {complain, (void *)(uintptr_t)p};
+	struct running run = {.p = p, .out = out};
+	struct profile *profile = NULL;
+	int err = make_profile(&errors, &profile);
+
+	memset(out, 0, sizeof(*out));
+	err = err ? err : simulate(&run, reference, profile, &errors);
+	sim_destroy(run.sim);
+	kvm_destroy_vm(run.kvm);
+	profile_free(profile);
+	return err;
+}
+
+void outcome_free(struct outcome *o)
+{
+	free(o->word);
+	memset(o, 0, sizeof(*o));
+}

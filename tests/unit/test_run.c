@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Runs of the model. What each collection reports is held against sets of pages computed from the
+ * stream of ops alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/run.h"
+#include "model/params.h"
+#include "model/sim/profile.h"
+#include "tests/unit/harness.h"
+#include "traces/trace.h"
+#include "workloads/scenario.h"
+
+#define X11PERF "traces/recorded/x11perf-vesa16.kvt"
+#define FIND	"traces/recorded/find.kvt"
+
+static char message[1024];
+
+static void keep(void *ctx, enum kvmsim_error err, const char *msg)
+{
+	(void)ctx;
+	(void)err;
+	snprintf(message, sizeof(message), "%s", msg);
+}
+
+static const struct kvmsim_errsink sink = {keep, NULL};
+static struct profile *profile;
+
+/* Every count costs 1, insn too. */
+static bool make_profile(void)
+{
+	char text[4096] = "[machine]\nname=test\nunit=cycles\nsource=made up\n"
+			  "[param]\nipi_latency=500\n[price]\n";
+
+	for (int c = 0; c < N_COUNTS; c++) {
+		strcat(text, model_vocabulary.counts[c]);
+		strcat(text, " = 1\n");
+	}
+	return !profile_parse(text, strlen(text), "test", &model_vocabulary, model_params, NULL,
+			      &profile);
+}
+
+/* ---- the independent computation ---- */
+
+struct windows {
+	uint64_t every, phase, ended; /* epochs */
+	uint64_t base[2], npages[2];  /* of slots */
+	unsigned char *dirty[2];
+	uint64_t count[2];
+	uint64_t reported[4096][2]; /* pages of each window and slot */
+	size_t n;
+};
+
+static void window_ends(struct windows *w, uint64_t ended)
+{
+	w->ended = ended;
+	if (ended < w->phase || (ended - w->phase) % w->every || !ended)
+		return;
+	if (ended != w->phase && w->n < 4096)
+		memcpy(w->reported[w->n++], w->count, sizeof(w->count));
+	for (int s = 0; s < 2; s++) {
+		memset(w->dirty[s], 0, w->npages[s]);
+		w->count[s] = 0;
+	}
+}
+
+static void see(struct windows *w, const struct guest_op *op, bool *open)
+{
+	if (op->kind == OP_EPOCH) {
+		if (*open)
+			window_ends(w, op->arg);
+		*open = true;
+	} else if (op->kind == OP_MARK && op->arg == 0) {
+		if (*open)
+			window_ends(w, w->ended + 1);
+		*open = false;
+	} else if (op->kind == OP_WRITE || op->kind == OP_RMW) {
+		for (int s = 0; s < 2; s++) {
+			uint64_t page = (op->arg >> 12) - w->base[s];
+
+			if (page < w->npages[s] && !w->dirty[s][page]) {
+				w->dirty[s][page] = 1;
+				w->count[s]++;
+			}
+		}
+	}
+}
+
+static void count_windows(struct windows *w, struct op_source *src)
+{
+	const struct guest_op *ops;
+	bool open = false;
+	long n;
+
+	for (int s = 0; s < 2; s++)
+		w->dirty[s] = calloc(w->npages[s] + 1, 1);
+	while ((n = src->next(src->ctx, &ops)) > 0) {
+		for (long i = 0; i < n; i++)
+			see(w, &ops[i], &open);
+	}
+	CU_ASSERT_EQUAL(n, 0);
+	for (int s = 0; s < 2; s++)
+		free(w->dirty[s]);
+}
+
+static void compare(const struct windows *w, const struct run_result *r)
+{
+	size_t logged = 0, at = 0, wrong = 0;
+
+	for (uint32_t s = 0; s < r->n_slots; s++)
+		logged += r->slots[s].logged;
+	CU_ASSERT_EQUAL(r->n_collections, w->n * logged);
+	for (size_t i = 0; i < w->n; i++) {
+		for (uint32_t s = 0; s < r->n_slots; s++) {
+			if (!r->slots[s].logged || at >= r->n_collections)
+				continue;
+			wrong += r->collections[at].nr_dirty != w->reported[i][s];
+			wrong += r->collections[at].slot != s;
+			at++;
+		}
+	}
+	CU_ASSERT_EQUAL(wrong, 0);
+}
+
+static void check_sums(const struct run_result *r)
+{
+	cycles_t counts = 0, waits = 0, activities = 0;
+
+	for (int i = 0; i < N_COUNTS; i++)
+		counts += r->count_cycles[i];
+	for (int i = 0; i < N_ACTIVITIES; i++)
+		activities += r->activity_cycles[i];
+	for (int i = 0; i < N_WAITS; i++)
+		waits += r->wait_cycles[i];
+	CU_ASSERT_EQUAL(counts, activities);
+	CU_ASSERT_EQUAL(counts + waits, r->ledger_cycles);
+	for (size_t i = 0; i < r->n_tasks; i++)
+		CU_ASSERT_EQUAL(r->tasks[i].elapsed, r->tasks[i].ledger);
+}
+
+static void trace_against_sets(const char *path, const char *dirty, uint64_t every, uint64_t phase,
+			       const char *slot)
+{
+	struct run_opts o = {.trace = path,
+			     .dirty = dirty,
+			     .slot = slot,
+			     .profile = profile,
+			     .interval = every * 30000000,
+			     .phase = phase,
+			     .errors = &sink};
+	struct windows *w = calloc(1, sizeof(*w));
+	struct trace_reader *reader;
+	struct run_result r;
+	struct op_source src;
+
+	message[0] = '\0';
+	CU_ASSERT_EQUAL_FATAL(trace_open(path, &sink, &reader), 0);
+	w->every = every;
+	w->phase = phase;
+	for (uint32_t s = 0; s < 2 && s < trace_meta(reader)->n_slots; s++) {
+		w->base[s] = trace_meta(reader)->slots[s].base_gfn;
+		w->npages[s] = trace_meta(reader)->slots[s].npages;
+	}
+	CU_ASSERT_EQUAL_FATAL(trace_source(reader, 0, &src), 0);
+	count_windows(w, &src);
+	CU_ASSERT_TRUE(w->n > 2);
+	CU_ASSERT_EQUAL(run_model(&o, &r), 0);
+	CU_ASSERT_STRING_EQUAL(message, "");
+	compare(w, &r);
+	check_sums(&r);
+	run_result_free(&r);
+	trace_close(reader);
+	free(w);
+}
+
+static void x11perf_exact(void)
+{
+	trace_against_sets(X11PERF, "mask", 1, 0, NULL);
+	trace_against_sets(X11PERF, "walk", 2, 1, "all");
+	trace_against_sets(X11PERF, "hybrid", 4, 3, "vram");
+}
+
+static void find_exact(void)
+{
+	trace_against_sets(FIND, "mask", 1, 0, "ram");
+	trace_against_sets(FIND, "rmap-slot", 2, 0, NULL);
+}
+
+/* ---- scenarios ---- */
+
+static void run_scenario(const char *path, const char *dirty, bool check, bool reference,
+			 struct run_result *r)
+{
+	struct run_opts o = {.scenario = path,
+			     .dirty = dirty,
+			     .profile = profile,
+			     .seed = 1,
+			     .check = check,
+			     .reference = reference,
+			     .errors = &sink};
+
+	message[0] = '\0';
+	CU_ASSERT_EQUAL(run_model(&o, r), 0);
+	CU_ASSERT_STRING_EQUAL(message, "");
+	check_sums(r);
+}
+
+/* The rounds of the example: 1 5 7-9, 0-63, seven pages, the last page. */
+static void pagelist_counts(void)
+{
+	static const uint64_t expected[] = {5, 64, 7, 1};
+	struct run_result r;
+
+	run_scenario("workloads/pagelist-example.ini", "mask", true, false, &r);
+	CU_ASSERT_EQUAL(r.n_collections, 4);
+	for (size_t i = 0; i < r.n_collections && i < 4; i++) {
+		CU_ASSERT_EQUAL(r.collections[i].nr_dirty, expected[i]);
+		CU_ASSERT_EQUAL(r.collections[i].epoch, i + 1);
+	}
+	CU_ASSERT_EQUAL(r.guest_insns, 4 * 1000000);
+	CU_ASSERT_EQUAL(r.counts[COUNT_insn], 4 * 1000000);
+	CU_ASSERT_EQUAL(r.lost_stores, 0);
+	CU_ASSERT_EQUAL(r.false_dirties, 0);
+	run_result_free(&r);
+}
+
+static bool same_results(const struct run_result *a, const struct run_result *b)
+{
+	return a->n_collections == b->n_collections && a->elapsed == b->elapsed &&
+	       !memcmp(a->collections, b->collections,
+		       a->n_collections * sizeof(*a->collections)) &&
+	       !memcmp(a->counts, b->counts, sizeof(a->counts)) &&
+	       !memcmp(a->count_cycles, b->count_cycles, sizeof(a->count_cycles)) &&
+	       !memcmp(a->wait_cycles, b->wait_cycles, sizeof(a->wait_cycles)) &&
+	       !memcmp(a->stats, b->stats, sizeof(a->stats));
+}
+
+static void repeats_and_reference_agree(void)
+{
+	static const char *const paths[] = {"workloads/framebuffer.ini", "workloads/migration.ini"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct run_result a, b, c;
+
+		run_scenario(paths[i], "mask", false, false, &a);
+		run_scenario(paths[i], "mask", false, false, &b);
+		run_scenario(paths[i], "mask", false, true, &c);
+		CU_ASSERT_TRUE(a.n_collections > 0);
+		CU_ASSERT_TRUE(same_results(&a, &b));
+		CU_ASSERT_TRUE(same_results(&a, &c));
+		run_result_free(&a);
+		run_result_free(&b);
+		run_result_free(&c);
+	}
+}
+
+/* ---- refusals ---- */
+
+static void refuse(struct run_opts o, int err, const char *expected)
+{
+	struct run_result r;
+
+	o.profile = profile;
+	o.errors = &sink;
+	message[0] = '\0';
+	CU_ASSERT_EQUAL(run_model(&o, &r), err);
+	CU_ASSERT_STRING_EQUAL(message, expected);
+	CU_ASSERT_PTR_NULL(r.collections);
+}
+
+static void refuses(void)
+{
+	refuse((struct run_opts){.dirty = "mask"}, KVMSIM_EINVAL,
+	       "a run needs either a trace or a scenario");
+	refuse((struct run_opts){.trace = X11PERF, .dirty = "mask", .interval = 40000000},
+	       KVMSIM_EINVAL, "interval 40000000 is not a multiple of the trace's epoch 30000000");
+	refuse(
+		(struct run_opts){
+			.trace = X11PERF, .dirty = "mask", .interval = 60000000, .phase = 2},
+		KVMSIM_EINVAL, "phase 2 is not below the interval of 2 epochs");
+	refuse((struct run_opts){.trace = X11PERF, .dirty = "mask", .slot = "rom"}, KVMSIM_ENOENT,
+	       X11PERF ": no slot 'rom'; there are ram, vram");
+}
+
+static void interrupts(void)
+{
+	run_interrupted = 1;
+	refuse((struct run_opts){.trace = X11PERF, .dirty = "mask"}, KVMSIM_EINTR, "");
+	run_interrupted = 0;
+}
+
+static CU_TestInfo tests[] = {{"x11perf_exact", x11perf_exact},
+			      {"find_exact", find_exact},
+			      {"pagelist_counts", pagelist_counts},
+			      {"repeats_and_reference_agree", repeats_and_reference_agree},
+			      {"refuses", refuses},
+			      {"interrupts", interrupts},
+			      CU_TEST_INFO_NULL};
+
+int main(void)
+{
+	if (!make_profile())
+		return 1;
+	int rc = test_main("run", tests);
+
+	profile_free(profile);
+	return rc;
+}

@@ -5,8 +5,9 @@
 
 #include "traces/format.h"
 
-#define SHAPE_BYTES 5
-#define HASH_BITS   10 /* four times the shapes */
+#define COLUMNS_HEADER 6
+#define SHAPE_BYTES    5
+#define HASH_BITS      10 /* four times the shapes */
 
 static uint64_t zigzag(int64_t d)
 {
@@ -61,7 +62,8 @@ size_t block_encode(const struct guest_op *ops, size_t n, uint8_t *raw, size_t *
 	uint64_t last[BLOCK_SHAPES] = {0}, delta[BLOCK_GROUP], gap[BLOCK_GROUP];
 	uint8_t shape[TRACE_BLOCK_OPS], shift[BLOCK_SHAPES];
 	struct shapes s = {.n = 0};
-	uint8_t *p = raw + 2;
+	uint32_t least_gap = UINT32_MAX;
+	uint8_t *p = raw + COLUMNS_HEADER;
 	size_t i;
 
 	if (n > TRACE_BLOCK_OPS)
@@ -73,10 +75,13 @@ size_t block_encode(const struct guest_op *ops, size_t n, uint8_t *raw, size_t *
 			break;
 		shape[i] = k;
 		s.op[k].arg |= ops[i].arg;
+		if (ops[i].gap < least_gap)
+			least_gap = ops[i].gap;
 	}
 	*taken = n = i;
 
 	put16(raw, s.n);
+	put32(raw + 2, least_gap);
 	for (unsigned k = 0; k < s.n; k++, p += SHAPE_BYTES) {
 		shift[k] = s.op[k].arg ? __builtin_ctzll(s.op[k].arg) : 0;
 		p[0] = s.op[k].kind;
@@ -99,7 +104,7 @@ size_t block_encode(const struct guest_op *ops, size_t n, uint8_t *raw, size_t *
 
 			delta[i] = zigzag((int64_t)(op->arg - last[k]) >> shift[k]);
 			last[k] = op->arg;
-			gap[i] = op->gap;
+			gap[i] = op->gap - least_gap;
 			all_deltas |= delta[i];
 			all_gaps |= gap[i];
 		}
@@ -158,7 +163,7 @@ static void get_planes64(uint64_t *v, const uint8_t *p, size_t m, unsigned w)
 
 struct decoder {
 	uint64_t last[BLOCK_SHAPES];
-	struct guest_op shape[BLOCK_SHAPES];
+	struct guest_op shape[BLOCK_SHAPES]; /* gap: the block's least */
 	uint8_t shift[BLOCK_SHAPES];
 	uint32_t gap[BLOCK_GROUP], delta32[BLOCK_GROUP];
 	uint64_t delta[BLOCK_GROUP];
@@ -175,7 +180,7 @@ static void one_shape(struct decoder *d, struct guest_op *ops, size_t m, unsigne
 		last += unzigzag(w <= 4 ? d->delta32[i] : d->delta[i]) << shift;
 		ops[i] = s;
 		ops[i].arg = last;
-		ops[i].gap = d->gap[i];
+		ops[i].gap += d->gap[i];
 	}
 	d->last[0] = last;
 }
@@ -190,7 +195,7 @@ static void many_shapes(struct decoder *d, const uint8_t *shape, struct guest_op
 		d->last[k] += unzigzag(z) << d->shift[k];
 		ops[i] = d->shape[k];
 		ops[i].arg = d->last[k];
-		ops[i].gap = d->gap[i];
+		ops[i].gap += d->gap[i];
 	}
 }
 
@@ -200,11 +205,13 @@ const char *block_decode(const uint8_t *raw, size_t len, struct guest_op *ops, s
 	const uint8_t *p = raw, *end = raw + len, *shape = NULL;
 	struct decoder d;
 	unsigned n_shapes;
+	uint32_t least_gap;
 
-	if (len < 2)
+	if (len < COLUMNS_HEADER)
 		return "the block is too short";
 	n_shapes = get16(p);
-	p += 2;
+	least_gap = get32(p + 2);
+	p += COLUMNS_HEADER;
 	*kinds = 0;
 	if (n_shapes < 1 || n_shapes > BLOCK_SHAPES)
 		return "the block has no shapes or more than 256";
@@ -215,7 +222,8 @@ const char *block_decode(const uint8_t *raw, size_t len, struct guest_op *ops, s
 			return "the block has an op of unknown kind";
 		if (p[4] > 63)
 			return "the block has a shift above 63";
-		d.shape[k] = (struct guest_op){.kind = p[0], .flags = p[1], .len = get16(p + 2)};
+		d.shape[k] = (struct guest_op){
+			.kind = p[0], .flags = p[1], .len = get16(p + 2), .gap = least_gap};
 		d.shift[k] = p[4];
 		*kinds |= 1u << p[0];
 		d.last[k] = 0;

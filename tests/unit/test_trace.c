@@ -33,12 +33,13 @@ static const char tiny_hex[] =
 	"0100000073"
 	"00000000"
 	"0300000077c3a9"
-	/* block at 100: vCPU 0, stored, 3 ops, 25 bytes twice, crc of them, crc of this */
+	/* block at 100: vCPU 0, stored, 3 ops, 29 bytes twice, crc of them, crc of this */
 	"4b565442"
-	"000000000300000019000000"
-	"19000000b30f0ba0fa6b7523"
-	/* two shapes: epoch; write, shift 12. Order 0 1 1. One byte of delta, two of gap */
-	"0200"
+	"00000000030000001d000000"
+	"1d0000000f50f9147a32fb7e"
+	/* two shapes, least gap 0: epoch; write, shift 12. Order 0 1 1. One byte of delta, two of
+	 * gap */
+	"020000000000"
 	"0b00000000"
 	"020000000c"
 	"000101"
@@ -46,21 +47,20 @@ static const char tiny_hex[] =
 	"000a03"
 	"00032c"
 	"000001"
-	/* block at 153: vCPU 1, 1 op; one shape: HLT; no delta, one byte of gap */
+	/* block at 157: vCPU 1, 1 op; one shape, least gap 7: HLT; no delta, no gap above it */
 	"4b565442"
-	"010000000100000009000000"
-	"0900000051d8a48176b35720"
-	"0100"
+	"01000000010000000c000000"
+	"0c0000001fb237a3c7339341"
+	"010007000000"
 	"0a00000000"
-	"10"
-	"07"
-	/* index at 190 */
+	"00"
+	/* index at 197 */
 	"4b56544902000000"
 	"64000000000000000300000000000000"
-	"99000000000000000100000001000000"
-	/* trailer */
-	"be00000000000000"
-	"78901baf"
+	"9d000000000000000100000001000000"
+	/* trailer at 237 */
+	"c500000000000000"
+	"e1832737"
 	"0a4b5654454e440a";
 static const struct guest_op tiny_ops0[] = {
 	{.kind = OP_EPOCH, .arg = 0, .gap = 0},
@@ -68,8 +68,7 @@ static const struct guest_op tiny_ops0[] = {
 	{.kind = OP_WRITE, .arg = 0x3000, .gap = 300},
 };
 static const struct guest_op tiny_ops1[] = {{.kind = OP_HLT, .gap = 7}};
-#define TINY_BYTES  250
-#define TINY_HEADER 100
+#define TINY_BYTES 257
 
 static struct trace_meta meta_of(uint32_t n_vcpus)
 {
@@ -116,7 +115,7 @@ static void decodes_bytes_made_by_hand(void)
 	CU_ASSERT_EQUAL(trace_stats(r).blocks, 2);
 	CU_ASSERT_EQUAL(trace_stats(r).ops, 4);
 	CU_ASSERT_EQUAL(trace_stats(r).epochs, 1);
-	CU_ASSERT_EQUAL(trace_stats(r).bytes, 190 - 100);
+	CU_ASSERT_EQUAL(trace_stats(r).bytes, 197 - 100);
 	CU_ASSERT_FALSE(trace_stats(r).torn);
 	CU_ASSERT_EQUAL(m.n, 0);
 	trace_close(r);
@@ -408,7 +407,7 @@ static void says_what_is_wrong(void)
 	refused(noise, 64, KVMSIM_EPARSE, "offset 0: not a kvmsim trace: the magic differs");
 	refused(b, 5, KVMSIM_EPARSE, "offset 5: the file ends inside its header");
 	refused(b, 60, KVMSIM_EPARSE, "offset 60: the file ends inside its metadata");
-	refused(b, TINY_BYTES + 3, KVMSIM_EPARSE, "offset 250: bytes after the end of the trace");
+	refused(b, TINY_BYTES + 3, KVMSIM_EPARSE, "offset 257: bytes after the end of the trace");
 	b[8] = 2;
 	refused(b, TINY_BYTES, KVMSIM_EVERSION,
 		"offset 8: format version 2; this program reads up to 1");
@@ -419,12 +418,12 @@ static void says_what_is_wrong(void)
 	b[14] = 0, b[96] = 'x';
 	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 16: checksum of the header differs");
 	unhex(tiny_hex, b);
-	b[200] ^= 1;
-	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 198: an entry of the index is impossible");
-	b[200] ^= 1, b[238] ^= 1;
-	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 190: checksum of the index differs");
-	b[238] ^= 1, b[249] ^= 1;
-	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 242: the mark of the file's end differs");
+	b[207] ^= 1;
+	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 205: an entry of the index is impossible");
+	b[207] ^= 1, b[245] ^= 1;
+	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 197: checksum of the index differs");
+	b[245] ^= 1, b[256] ^= 1;
+	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 249: the mark of the file's end differs");
 
 	CU_ASSERT_EQUAL(trace_open(temp_path("none"), &sink, &r), KVMSIM_EIO);
 	CU_ASSERT_PTR_NOT_NULL(strstr(m.last, "/none: cannot open: No such file or directory"));
@@ -447,14 +446,14 @@ static void says_which_block_is_bad(void)
 	struct stream s;
 
 	unhex(tiny_hex, b);
-	b[185] ^= 4; /* in the columns of vCPU 1 */
+	b[190] ^= 4; /* in the columns of vCPU 1 */
 	put_file(path, b, TINY_BYTES);
 	r = reopen(path, &sink);
 	CU_ASSERT(stream_is(r, 0, tiny_ops0, 3));
 	s = read_stream(r, 1);
 	CU_ASSERT_EQUAL(s.error, KVMSIM_EPARSE);
 	CU_ASSERT_EQUAL(s.n, 0);
-	CU_ASSERT_PTR_NOT_NULL(strstr(m.last, "/t: offset 153: checksum of the block differs"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(m.last, "/t: offset 157: checksum of the block differs"));
 	trace_close(r);
 	remove_temp();
 }

@@ -76,8 +76,11 @@ void remove_temp(void)
 
 void put_file(const char *path, const void *data, size_t len)
 {
-	FILE *f = fopen(path, "wb");
+	FILE *f;
 
+	unlink(path); /* some file systems write a file that was emptied and filled at once to the
+			 disk */
+	f = fopen(path, "wb");
 	if (!f || fwrite(data, 1, len, f) != len || fclose(f))
 		abort();
 }

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/trace_info.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One vCPU's stream, stopped at the beginning of an epoch or at its end. */
+struct walk {
+	struct op_source src;
+	const struct guest_op *ops;
+	long n, i;
+	bool ended;
+	uint64_t mark;
+};
+
+struct counting {
+	const struct trace_meta *meta;
+	struct trace_info *info;
+	uint32_t *seen[TRACE_MAX_SLOTS]; /* per page: serial of the epoch that stored to it last */
+	uint32_t serial;		 /* 0: no epoch is open */
+	struct info_epoch *epoch;
+};
+
+static void count_store(struct counting *c, uint64_t gpa)
+{
+	uint64_t gfn = gpa >> 12;
+
+	for (uint32_t s = 0; s < c->meta->n_slots; s++) {
+		uint64_t page = gfn - c->meta->slots[s].base_gfn;
+
+		if (gfn < c->meta->slots[s].base_gfn || page >= c->meta->slots[s].npages)
+			continue;
+		if (c->epoch && c->seen[s][page] != c->serial) {
+			c->seen[s][page] = c->serial;
+			c->epoch->pages[s]++;
+		}
+		return;
+	}
+	c->info->outside++;
+}
+
+static void count_op(struct counting *c, struct walk *w, const struct guest_op *op)
+{
+	c->info->ops[op->kind]++;
+	c->info->instructions += op->gap;
+	if (op->kind == OP_MARK)
+		w->mark = op->arg;
+	else if ((op->kind == OP_WRITE || op->kind == OP_RMW) && c->info->has_pages)
+		count_store(c, op->arg);
+}
+
+/* The op at which @w stands, NULL at the end; sets *@err. */
+static const struct guest_op *peek(struct walk *w, int *err)
+{
+	if (w->i == w->n && !w->ended) {
+		w->i = 0;
+		w->n = w->src.next(w->src.ctx, &w->ops);
+		if (w->n <= 0) {
+			*err = w->n;
+			w->n = 0;
+			w->ended = true;
+		}
+	}
+	return w->ended ? NULL : &w->ops[w->i];
+}
+
+/* Counts up to the next beginning of an epoch, which stays: it is returned. */
+static const struct guest_op *advance(struct counting *c, struct walk *w, int *err)
+{
+	const struct guest_op *op;
+
+	while ((op = peek(w, err)) && op->kind != OP_EPOCH) {
+		count_op(c, w, op);
+		w->i++;
+	}
+	return op;
+}
+
+static int open_epoch(struct counting *c, uint64_t number)
+{
+	struct trace_info *info = c->info;
+	size_t n = info->n_epochs;
+
+	if (n + 1 >= UINT32_MAX)
+		return KVMSIM_ENOMEM;
+	if (!(n & (n - 1))) {
+		struct info_epoch **grown = realloc(info->epochs, (n ? 2 * n : 1) * sizeof(*grown));
+
+		if (!grown)
+			return KVMSIM_ENOMEM;
+		info->epochs = grown;
+	}
+	c->epoch = calloc(1, sizeof(*c->epoch) + c->meta->n_slots * sizeof(c->epoch->pages[0]));
+	if (!c->epoch)
+		return KVMSIM_ENOMEM;
+	info->epochs[info->n_epochs++] = c->epoch;
+	c->serial = info->n_epochs;
+	c->epoch->number = number;
+	c->epoch->full = true;
+	return 0;
+}
+
+/* The epoch @number on every vCPU that has it. */
+static int read_epoch(struct counting *c, struct walk *walks, uint64_t number)
+{
+	int err = open_epoch(c, number);
+
+	for (uint32_t v = 0; !err && v < c->meta->n_vcpus; v++) {
+		const struct guest_op *op = peek(&walks[v], &err);
+
+		if (err || !op || op->arg != number)
+			continue;
+		count_op(c, &walks[v], op);
+		walks[v].i++;
+		if (!c->epoch->mark)
+			c->epoch->mark = walks[v].mark;
+		op = advance(c, &walks[v], &err);
+		if (!op || (op->flags & OPF_PARTIAL))
+			c->epoch->full = false;
+	}
+	return err;
+}
+
+static int read_all(struct counting *c, struct trace_reader *r, struct walk *walks)
+{
+	int err = 0;
+
+	for (uint32_t v = 0; !err && v < c->meta->n_vcpus; v++) {
+		err = trace_source(r, v, &walks[v].src);
+		if (!err)
+			advance(c, &walks[v], &err); /* what comes before the first epoch */
+	}
+	while (!err) {
+		uint64_t number = UINT64_MAX;
+		bool some = false;
+
+		for (uint32_t v = 0; !err && v < c->meta->n_vcpus; v++) {
+			const struct guest_op *op = peek(&walks[v], &err);
+
+			if (op && (!some || op->arg < number))
+				number = op->arg;
+			some |= op != NULL;
+		}
+		if (!some || err)
+			break;
+		err = read_epoch(c, walks, number);
+	}
+	return err;
+}
+
+int trace_info_read(struct trace_reader *r, const char *name, const struct kvmsim_errsink *errors,
+		    struct trace_info *info)
+{
+	struct counting c = {.meta = trace_meta(r), .info = info};
+	struct walk *walks = calloc(c.meta->n_vcpus, sizeof(*walks));
+	int err = walks ? 0 : KVMSIM_ENOMEM;
+
+	memset(info, 0, sizeof(*info));
+	info->has_pages = c.meta->unseen & TRACE_NO_GVA;
+	for (uint32_t s = 0; !err && info->has_pages && s < c.meta->n_slots; s++) {
+		c.seen[s] = calloc(c.meta->slots[s].npages, sizeof(*c.seen[s]));
+		err = c.seen[s] ? 0 : KVMSIM_ENOMEM;
+	}
+	if (!err)
+		err = read_all(&c, r, walks);
+	if (err == KVMSIM_ENOMEM)
+		kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", name);
+	for (uint32_t s = 0; s < c.meta->n_slots; s++)
+		free(c.seen[s]);
+	free(walks);
+	return err;
+}
+
+void trace_info_free(struct trace_info *info)
+{
+	for (size_t i = 0; i < info->n_epochs; i++)
+		free(info->epochs[i]);
+	free(info->epochs);
+	memset(info, 0, sizeof(*info));
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int trace_info_range(const struct trace_info *info, uint32_t slot, uint64_t mark,
+		     struct info_range *out)
+{
+	uint32_t *v = malloc((info->n_epochs + 1) * sizeof(*v));
+	size_t n = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (!v)
+		return KVMSIM_ENOMEM;
+	for (size_t i = 0; i < info->n_epochs; i++) {
+		const struct info_epoch *e = info->epochs[i];
+
+		if (e->full && (mark == UINT64_MAX || e->mark == mark))
+			v[n++] = e->pages[slot];
+	}
+	qsort(v, n, sizeof(*v), compare);
+	if (n)
+		*out = (struct info_range){.n = n,
+					   .min = v[0],
+					   .max = v[n - 1],
+					   .median2 = (uint64_t)v[(n - 1) / 2] + v[n / 2]};
+	free(v);
+	return 0;
+}
+
+const char *guest_op_name(enum guest_op_kind kind)
+{
+	static const char *const name[OP_LAST] = {
+		[OP_NONE] = "none",
+		[OP_READ] = "read",
+		[OP_WRITE] = "write",
+		[OP_RMW] = "rmw",
+		[OP_FETCH] = "fetch",
+		[OP_MMIO_READ] = "mmio_read",
+		[OP_MMIO_WRITE] = "mmio_write",
+		[OP_PIO] = "pio",
+		[OP_INVLPG] = "invlpg",
+		[OP_CR3] = "cr3",
+		[OP_HLT] = "hlt",
+		[OP_EPOCH] = "epoch",
+		[OP_MARK] = "mark",
+	};
+
+	return kind < OP_LAST ? name[kind] : "unknown";
+}

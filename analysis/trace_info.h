@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_ANALYSIS_TRACE_INFO_H
+#define KVMSIM_ANALYSIS_TRACE_INFO_H
+
+#include "traces/trace.h"
+
+/*
+ * What `kvmsim info` says of a trace: its ops by kind, and for each epoch how many pages of each
+ * slot were stored to. Reads the whole trace once, all vCPUs epoch by epoch. Memory: 4 bytes per
+ * page of every slot, a few words per epoch.
+ */
+
+struct info_epoch {
+	uint64_t number, mark; /* mark: of the phase; 0 outside of any */
+	bool full;	  /* ended where the next one begins, not by a mark or the file's end */
+	uint32_t pages[]; /* per slot: distinct pages stored to */
+};
+
+struct trace_info {
+	uint64_t ops[OP_LAST];
+	uint64_t instructions; /* of all vCPUs */
+	uint64_t outside;      /* stores outside of every slot */
+	bool has_pages;	       /* the stream's addresses are guest-physical: pages are counted */
+	size_t n_epochs;
+	struct info_epoch **epochs;
+};
+
+/* Errors: the reader's; KVMSIM_ENOMEM. trace_info_free() also after an error. */
+int trace_info_read(struct trace_reader *r, const char *name, const struct kvmsim_errsink *errors,
+		    struct trace_info *info);
+void trace_info_free(struct trace_info *info);
+
+/* Smallest, twice the median (the mean of the middle two), largest number of pages of @slot in the
+ * full epochs of phases with @mark (UINT64_MAX: any). *@n is their number; with 0 of them nothing
+ * else is set. KVMSIM_ENOMEM. */
+struct info_range {
+	size_t n;
+	uint32_t min, max;
+	uint64_t median2;
+};
+int trace_info_range(const struct trace_info *info, uint32_t slot, uint64_t mark,
+		     struct info_range *out);
+
+/* "write", "mmio_read", ... */
+const char *guest_op_name(enum guest_op_kind kind);
+
+#endif

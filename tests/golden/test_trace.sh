@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# kvmsim import and info, against what the recorder itself counted and against awk.
+#   tests/golden/test_trace.sh BUILDDIR
+set -u
+k=$1/kvmsim
+golden=tests/golden
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT INT TERM
+passed=0 failed=0
+
+# check NAME COMMAND...: the command must succeed
+check() {
+	name=$1
+	shift
+	if "$@" >"$tmp/log" 2>&1; then
+		passed=$((passed + 1))
+	else
+		echo "trace-golden: $name"
+		head -n 20 "$tmp/log"
+		failed=$((failed + 1))
+	fi
+}
+
+# exits CODE WORDS COMMAND...: the exit status, one line on stderr, and words in it
+exits() {
+	code=$1 words=$2
+	shift 2
+	"$@" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	if [ "$got" -eq "$code" ] && [ "$(wc -l <"$tmp/err")" -eq 1 ] && grep -q -- "$words" "$tmp/err"; then
+		passed=$((passed + 1))
+	else
+		echo "trace-golden: $*: status $got for $code, words '$words':"
+		cat "$tmp/err"
+		failed=$((failed + 1))
+	fi
+}
+
+# epochs TRACE: "mark ram vram full|cut" per epoch
+epochs() {
+	"$k" info --epochs "$1" | awk '/^Epoch +mark/ { on = 1; next } on { print $2, $4, $5, $3 }'
+}
+
+# The recorder counted dirty pages per epoch apart from its trace lines: these are its counts.
+epochs traces/recorded/x11perf.kvt >"$tmp/x11perf"
+check "x11perf: pages per epoch" diff $golden/x11perf-epochs.txt "$tmp/x11perf"
+epochs traces/recorded/find.kvt | sed '$d' >"$tmp/find"
+check "find: pages per epoch" diff $golden/find-epochs.txt "$tmp/find"
+
+# An excerpt of the text: each line is one page of one epoch, counted here with awk.
+excerpt=$golden/guest-probe-excerpt.tr
+awk -v len=30000000 '
+	function finish(at, i, last) {
+		last = int((at - start) / len)
+		for (i = 0; i <= last; i++)
+			print mark, ram[i] + 0, vram[i] + 0, i < last ? "full" : "cut"
+		split("", ram)
+		split("", vram)
+	}
+	{ now = $1 }
+	$3 == "M" && mark { finish($1); mark = 0 }
+	$3 == "M" { mark = $4; start = $1 }
+	$3 == "S" { ram[int(($1 - start) / len)]++ }
+	$3 == "V" { vram[int(($1 - start) / len)]++ }
+	END { if (mark) finish(now) }' $excerpt >"$tmp/expected"
+check "import: an excerpt" "$k" import --strict -o "$tmp/e.kvt" $excerpt
+epochs "$tmp/e.kvt" >"$tmp/got"
+check "import: its pages per epoch" diff "$tmp/expected" "$tmp/got"
+gzip -c $excerpt >"$tmp/e.tr.gz"
+check "import: gzip" "$k" import -o "$tmp/z.kvt" "$tmp/e.tr.gz"
+check "import: the same from gzip" cmp "$tmp/e.kvt" "$tmp/z.kvt"
+sh -c "cat $excerpt | \"$k\" import -o \"$tmp/p.kvt\" -" 2>/dev/null
+check "import: the same from a pipe" cmp "$tmp/e.kvt" "$tmp/p.kvt"
+"$k" info - <"$tmp/e.kvt" | sed 1d >"$tmp/piped"
+"$k" info "$tmp/e.kvt" | sed 1d >"$tmp/plain"
+check "info: standard input" cmp "$tmp/plain" "$tmp/piped"
+check "info: JSON is JSON" sh -c "\"$k\" info --json --epochs \"$tmp/e.kvt\" | grep -q '\"pages_per_epoch\"'"
+
+# Input that cannot be used: one line, the right status, no output.
+head -c 64 "$k" >"$tmp/64"
+: >"$tmp/empty"
+head -c 3000 traces/recorded/find.kvt >"$tmp/torn.kvt"
+exits 3 "cannot open" "$k" info "$tmp/missing"
+exits 3 "offset 0: not a kvmsim trace" "$k" info "$tmp/64"
+exits 3 "the file is empty" "$k" info "$tmp/empty"
+exits 3 "a directory" "$k" info "$tmp"
+exits 0 "torn: the file ends without its index; 0 whole blocks" "$k" info "$tmp/torn.kvt"
+exits 2 "one trace is expected" "$k" info
+exits 2 "unknown option --what" "$k" info --what "$tmp/e.kvt"
+exits 3 "cannot open" "$k" import -o "$tmp/no.kvt" "$tmp/missing"
+exits 3 "nothing usable" "$k" import -o "$tmp/no.kvt" "$tmp/64"
+exits 3 "nothing usable" "$k" import -o "$tmp/no.kvt" "$tmp/empty"
+exits 3 "a directory" "$k" import -o "$tmp/no.kvt" "$tmp"
+exits 4 "No space left" "$k" import -o /dev/full $excerpt
+exits 2 "expected a whole number" "$k" import --epoch 0 -o "$tmp/no.kvt" $excerpt
+exits 2 "-o OUT is missing" "$k" import $excerpt
+exits 2 "two slots overlap" "$k" import --vram-gfn 0x3ffff -o "$tmp/no.kvt" $excerpt
+{ cat $excerpt; echo "9300000000 0 S zz"; echo "9300000001 0 L 1 2 3 4"; } >"$tmp/dirty.tr"
+exits 1 "303 lines, 301 events, 1 unknown, 1 damaged, 0 out of order; first damaged line 302" \
+	"$k" import --strict -o "$tmp/d.kvt" "$tmp/dirty.tr"
+check "nothing is left over" sh -c "! ls \"$tmp\" | grep -E 'no.kvt|tmp'"
+
+echo "trace-golden: $passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]

@@ -39,8 +39,8 @@ static int validate_costs(struct matrix_file *f, const struct options *o,
 	const struct matrix_select sel = {
 		.mmus = o->mmus, .profile = profile, .errors = &cli_errors};
 	struct cost_result r;
-	int err = matrix_cost(f, &sel, !o->profile, &r);
-	int code = err ? cli_input_exit_code(err) : r.pass ? EXIT_DONE : EXIT_GATE;
+	int err = o->prices ? matrix_prices(f, &sel, &r) : matrix_cost(f, &sel, !o->profile, &r);
+	int code = err ? cli_input_exit_code(err) : o->prices || r.pass ? EXIT_DONE : EXIT_GATE;
 
 	if (!err && o->prices)
 		cost_print_prices(&r, stdout);
@@ -175,7 +175,9 @@ const struct verb verb_validate = {
 		 "                     prices are fitted on up to 200 dirty pages, the other rows\n"
 		 "                     and the crossover of walk and mask predicted within 5 %\n"
 		 "  --profile P        with --cost: this profile's prices, nothing fitted\n"
-		 "  --prices           print the fitted prices as sections of a profile\n"
+		 "  --prices           fit the price of everything that the phases charge and "
+		 "print\n"
+		 "                     them as sections of a profile\n"
 		 "  --json             print JSON\n\n"
 		 "Exit status 1: a bound is broken, a row differs, or is not modelled although its "
 		 "case and MMU are,\n"

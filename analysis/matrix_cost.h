@@ -34,6 +34,8 @@ struct cost_price {
 	double price;	  /* instructions */
 	uint16_t with[8]; /* counts that always came in the same proportion: inside this price */
 	size_t n_with;
+	size_t group; /* index of the first price that the rows cannot tell from this one */
+	bool fixed;   /* was given, not fitted with the others */
 };
 
 struct cost_crossover {
@@ -59,11 +61,15 @@ struct cost_result {
  * (no such row in the file), KVMSIM_ENOMEM, those of the model and of nnls_solve(). */
 int matrix_cost(struct matrix_file *f, const struct matrix_select *sel, bool fit,
 		struct cost_result *out);
+/* Prices for a whole profile: those that the fit above tells apart, then the other counts from the
+ * insns_min rows of every phase of every case that is modelled, but for the rows that are to be
+ * predicted; an instruction of the guest costs one. In out->rows, what that leaves of each. */
+int matrix_prices(struct matrix_file *f, const struct matrix_select *sel, struct cost_result *out);
 void cost_result_free(struct cost_result *r);
 
 int cost_print(const struct cost_result *r, FILE *to);
 json_t *cost_json(const struct cost_result *r);
-/* The fitted prices as sections of a profile. */
+/* Those prices as sections of a profile. */
 void cost_print_prices(const struct cost_result *r, FILE *to);
 
 #endif

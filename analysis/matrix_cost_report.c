@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "analysis/matrix_cost.h"
 #include "analysis/output.h"
@@ -120,28 +120,73 @@ int cost_print(const struct cost_result *r, FILE *to)
 	return err;
 }
 
+static int by_error(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* How well the prices of a profile give back what they were fitted on. */
+static void print_fit(const struct cost_result *r, FILE *to)
+{
+	double *e = malloc(r->n_rows * sizeof(*e));
+
+	if (!e)
+		return;
+	for (size_t i = 0; i < r->n_rows; i++)
+		e[i] = fabs(percent(r->rows[i].predicted, r->rows[i].measured));
+	qsort(e, r->n_rows, sizeof(*e), by_error);
+	fprintf(to, "; %zu rows, error: median %.2f %%, nine of ten below %.2f %%, worst %.1f %%\n",
+		r->n_rows, e[r->n_rows / 2], e[r->n_rows * 9 / 10], e[r->n_rows - 1]);
+	free(e);
+}
+
+static const char *source(const struct cost_price *p)
+{
+	return p->count == COUNT_insn ? "by definition"
+	       : p->fixed	      ? "fitted: GET_DIRTY_LOG of case B, nr_dirty <= 200"
+				      : "fitted: all phases of cases A, B and N";
+}
+
+static void print_members(const struct cost_price *p, FILE *to)
+{
+	fprintf(to, " %s", model_vocabulary.counts[p->count]);
+	for (size_t k = 0; k < p->n_with; k++)
+		fprintf(to, " %s", model_vocabulary.counts[p->with[k]]);
+}
+
+/* The counts whose prices are known only together, first of them price @first. */
+static void print_price_group(const struct cost_result *r, size_t first, FILE *to)
+{
+	size_t members = 0;
+
+	for (size_t j = 0; j < r->n_prices; j++)
+		members += r->prices[j].group == first ? 1 + r->prices[j].n_with : 0;
+	if (members < 2)
+		return;
+	fprintf(to, "with_%s =", model_vocabulary.counts[r->prices[first].count]);
+	for (size_t j = 0; j < r->n_prices; j++) {
+		if (r->prices[j].group == first)
+			print_members(&r->prices[j], to);
+	}
+	fputc('\n', to);
+}
+
 void cost_print_prices(const struct cost_result *r, FILE *to)
 {
+	print_fit(r, to);
 	fputs("[price]\n", to);
 	for (size_t i = 0; i < r->n_prices; i++)
 		fprintf(to, "%s = %.6f\n", model_vocabulary.counts[r->prices[i].count],
 			r->prices[i].price);
 	fputs("\n[source]\n", to);
 	for (size_t i = 0; i < r->n_prices; i++)
-		fprintf(to, "%s = fitted: GET_DIRTY_LOG, case B, nr_dirty <= %d\n",
-			model_vocabulary.counts[r->prices[i].count], COST_FITTED_MAX);
+		fprintf(to, "%s = %s\n", model_vocabulary.counts[r->prices[i].count],
+			source(&r->prices[i]));
 	fputs("\n[group]\n", to);
-	for (size_t i = 0; i < r->n_prices; i++) {
-		const struct cost_price *p = &r->prices[i];
-
-		if (!p->n_with)
-			continue;
-		fprintf(to, "with_%s = %s", model_vocabulary.counts[p->count],
-			model_vocabulary.counts[p->count]);
-		for (size_t k = 0; k < p->n_with; k++)
-			fprintf(to, " %s", model_vocabulary.counts[p->with[k]]);
-		fputc('\n', to);
-	}
+	for (size_t i = 0; i < r->n_prices; i++)
+		print_price_group(r, i, to);
 }
 
 /* ---- JSON ---- */

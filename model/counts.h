@@ -60,6 +60,7 @@
 	X(slot_rmap_head, "rmap head visited in a pass over a slot")                               \
 	X(rmap_spte, "spte visited through an rmap")                                               \
 	X(rmap_desc, "pte_list descriptor visited")                                                \
+	X(host_level, "size of the host's mapping looked up for an spte that could be larger")     \
 	X(write_protect, "writable spte made read-only")                                           \
 	X(walk_sp, "active shadow page visited by a walk")                                         \
 	X(walk_spte, "spte tested by a walk")                                                      \

@@ -87,10 +87,8 @@ long dirty_take_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 		slot->dirty_snapshot[i] = mask;
 		kvm_touch(t, kvm, slot->snapshot_addr + i * 8, 8, true);
 		n += __builtin_popcountll(mask);
-		if (rearm) {
-			charge(t, COUNT_rearm_word, 1);
+		if (rearm)
 			rearm(t, kvm, slot, i * 64, mask);
-		}
 	}
 	mmu_unlock(t, kvm);
 	return n;

@@ -106,9 +106,12 @@ static bool zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_s
 			kvm_touch(t, kvm, slot->rmap_addr[l - 1] + i * sizeof(*slot->rmap[0]),
 				  sizeof(*slot->rmap[0]), false);
 			for_each_rmap_spte (t, kvm, &slot->rmap[l - 1][i], &it, sptep) {
+				struct kvm_mmu_page *sp = sptep_to_sp(sptep);
+
 				charge(t, COUNT_rmap_spte, 1);
-				kvm_touch(t, kvm, sptep_to_sp(sptep)->header_addr,
-					  KADDR_SP_HOT_BYTES, false);
+				kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HOT_BYTES, false);
+				if (sp->role.direct)
+					charge(t, COUNT_host_level, 1);
 			}
 		}
 	}

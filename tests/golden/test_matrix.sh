@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# kvmsim validate --matrix: the model against an excerpt of the reference (matrix-abn.md), and the
+# comparison itself against files with a known fault.
+#   tests/golden/test_matrix.sh BUILDDIR
+set -u
+kvmsim=$1/kvmsim
+reference=$(dirname "$0")/matrix-abn.csv
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT INT TERM
+passed=0 failed=0
+
+# check NAME WANTED-STATUS WANTED-TEXT COMMAND...: output of both streams holds the text
+check() {
+	name=$1 status=$2 text=$3
+	shift 3
+	"$@" >"$dir/out" 2>&1
+	got=$?
+	if [ "$got" -eq "$status" ] && grep -qF -e "$text" "$dir/out"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "matrix: $name: status $got, wanted $status and '$text':"
+		head -n 40 "$dir/out"
+	fi
+}
+validate() {
+	"$kvmsim" validate --matrix "$@"
+}
+
+# the real kernel's counts and costs
+check 'every count equal' 0 ' different, 0 not modelled' validate "$reference"
+check 'as JSON' 0 '"different": 0,' validate "$reference" --json --case N
+check 'nothing selected' 3 'no row of the cases' validate "$reference" --case none
+check 'costs and crossovers' 0 'passed: worst error' validate "$reference" --cost
+check 'costs by the profile' 0 'passed: worst error' validate "$reference" --cost --profile tcg-icount
+
+# one small part for the faults: case A, slot 512, 2M guest PTEs
+small=$dir/small.csv
+head -n 1 "$reference" >"$small"
+grep '^A,npt0-long64,stock,512,2m,' "$reference" >>"$small"
+check 'the small part' 0 'passed: ' validate "$small"
+
+key='A,npt0-long64,stock,512,2m,sequential,512,,populate_write'
+sed "s/^\($key,ev:kvm_page_fault\),64,/\1,65,/" "$small" >"$dir/altered.csv"
+line=$(grep -n "^$key,ev:kvm_page_fault," "$small" | cut -d: -f1)
+check 'an altered row' 1 "$key ev:kvm_page_fault: predicted 64, measured 65 (line $line)" \
+	validate "$dir/altered.csv"
+check 'only that row' 1 'rows equal, 1 different' validate "$dir/altered.csv"
+
+sed "s/^\($key,stat:pages_4k,512,.*abs_after=\)536/\1537/" "$small" >"$dir/gauge.csv"
+check 'an altered gauge' 1 \
+	"$key stat:pages_4k after the phase: predicted 536, measured 537" \
+	validate "$dir/gauge.csv"
+
+grep -v "^$key,ev:kvm_page_fault," "$small" >"$dir/removed.csv"
+check 'a removed row' 1 "$key ev:kvm_page_fault: predicted 64, measured 0 (no row)" \
+	validate "$dir/removed.csv"
+
+sed 's/,setup,stat:pf_taken,3,delta,occurrence=4/,setup,stat:pf_taken,4,delta,occurrence=4/' \
+	"$small" >"$dir/occurrence.csv"
+check 'one VM of several' 1 '(occurrence 4) stat:pf_taken: predicted 3, measured 4' \
+	validate "$dir/occurrence.csv"
+
+# not modelled: a failure where the case and the MMU are, else only said
+{ cat "$small"; echo "$key,stat:nonsense,1,delta,"; } >"$dir/unknown.csv"
+check 'an unknown statistic' 1 'the model has no stat:nonsense: 1 rows' validate "$dir/unknown.csv"
+{ cat "$small"; echo 'A,npt0-long64,stock,512,2m,-,,,nonsense,stat:exits,1,delta,'; } \
+	>"$dir/phase.csv"
+check 'an unknown phase' 1 'no such phase, key or occurrence: nonsense: 1 rows' \
+	validate "$dir/phase.csv"
+{ cat "$small"; echo 'Z,npt0-long64,stock,512,2m,-,,,setup,stat:pf_taken,1,delta,'; } \
+	>"$dir/case.csv"
+check 'another case' 0 'case Z: 1 rows' validate "$dir/case.csv"
+{ cat "$small"; echo 'A,npt9,stock,512,2m,-,,,setup,stat:pf_taken,1,delta,'; } >"$dir/mmu.csv"
+check 'another MMU' 0 'MMU npt9: 1 rows' validate "$dir/mmu.csv"
+check 'only a case that is not modelled' 0 'nothing compared: 0 rows equal' \
+	validate "$dir/case.csv" --case Z
+check 'an MMU left out' 0 'passed: ' validate "$reference" --case N --mmu npt1-tdp0
+
+# unusable files
+sed "s/^\($key,ev:kvm_page_fault\),64,/\1,many,/" "$small" >"$dir/text.csv"
+check 'a value that is no number' 3 "text.csv:$line: value is 'many'" validate "$dir/text.csv"
+sed 's/,quantity,/,quantities,/' "$small" >"$dir/header.csv"
+check 'a column missing' 3 "header.csv:1: no column 'quantity'" validate "$dir/header.csv"
+{ cat "$small"; echo 'A,npt0'; } >"$dir/torn.csv"
+check 'a torn row' 3 'fields, 13 expected' validate "$dir/torn.csv"
+head -c 64 /dev/zero >"$dir/zero.csv"
+check 'zeros' 3 'zero.csv:1: ' validate "$dir/zero.csv"
+: >"$dir/empty.csv"
+check 'an empty file' 3 'empty.csv:1: ' validate "$dir/empty.csv"
+check 'no file' 3 'No such file' validate "$dir/none.csv"
+check 'the matrix with a recipe' 2 'does not go with' validate "$small" --recipe x.ini
+check 'costs of one case' 2 'does not go with it' validate "$small" --cost --case A
+check 'no cost rows' 3 'no insns_min rows' validate "$small" --cost
+
+# costs that the model does not have
+sed 's/^\(B,npt0-long64,0,4096,4k,even,1500,all,get_dirty_log,insns_min\),234172,/\1,260000,/' \
+	"$reference" >"$dir/dear.csv"
+check 'a dearer row' 1 'FAILED: worst error' validate "$dir/dear.csv" --cost
+
+# the same every time
+validate "$small" --json >"$dir/one.json"
+validate "$small" --json >"$dir/two.json"
+check 'the same output' 0 'same' sh -c "cmp '$dir/one.json' '$dir/two.json' && echo same"
+check 'the committed prices' 0 'rearm_word = 38.99' validate "$reference" --prices
+
+echo "matrix: $passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]

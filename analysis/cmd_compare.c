@@ -53,13 +53,24 @@ static int load_policies(struct command *c)
 	return err;
 }
 
-/* Epochs and preset of the input, which say how many phases there are. */
+/* That a trace is torn is said by the runs. */
+static void all_but_torn(void *ctx, enum kvmsim_error err, const char *msg)
+{
+	(void)ctx;
+	if (err != KVMSIM_ETORN)
+		cli_errors.emit(cli_errors.ctx, err, msg);
+}
+
+/* The input's epochs, which say how many phases there are. */
 static int look_at_input(struct command *c)
 {
+	const struct kvmsim_errsink sink = {all_but_torn, NULL};
 	struct run_opts run = c->args.opts.run;
 	struct run_input in;
-	int err = run_input_open(&run, &in);
+	int err;
 
+	run.errors = &sink;
+	err = run_input_open(&run, &in);
 	if (err)
 		return err;
 	c->interval = run.interval ? run.interval : in.epoch_len;
@@ -67,7 +78,6 @@ static int look_at_input(struct command *c)
 	/* An interval that is no multiple of the epoch is refused by the first run. */
 	if (in.epoch_len && c->interval % in.epoch_len == 0)
 		c->args.opts.n_phases = c->interval / in.epoch_len;
-	snprintf(c->preset, sizeof(c->preset), "%s", in.preset);
 	run_input_close(&in);
 	return 0;
 }
@@ -136,6 +146,7 @@ static int run_done(void *ctx, const struct run_opts *opts, const struct run_res
 	size_t in_all = c->args.opts.n_policies * c->args.opts.replicates *
 			(c->args.opts.shadow_lo < c->args.opts.shadow_hi ? 3 : 1);
 
+	snprintf(c->preset, sizeof(c->preset), "%s", r->preset);
 	c->runs++;
 	if (c->progress && time(NULL) > c->began + 2)
 		fprintf(stderr, "\rkvmsim: run %zu of %zu%s", c->runs, in_all,

@@ -1,0 +1,178 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# kvmsim compare on a recorded trace: the same with any -j, the same as replay, gates, bad input.
+#   tests/golden/test_compare.sh BUILDDIR
+set -u
+kvmsim=$1/kvmsim
+here=$(dirname "$0")
+trace=$here/../../traces/recorded/x11perf.kvt
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT INT TERM
+passed=0 failed=0 skipped=0
+
+ok() { # NAME CONDITION...
+	name=$1
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "compare: failed: $name"
+		sed 's/^/  out: /' "$dir/out" | head -n 40
+		sed 's/^/  err: /' "$dir/err"
+	fi
+}
+run() { # CODE ARGUMENT...: runs kvmsim; true when it exits with CODE
+	want=$1
+	shift
+	"$kvmsim" "$@" >"$dir/out" 2>"$dir/err"
+	code=$?
+	[ "$code" -eq "$want" ]
+}
+compare() { # CODE ARGUMENT...: of the committed trace
+	want_code=$1
+	shift
+	run "$want_code" compare "$trace" --slot vram "$@"
+}
+one_line() { [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -s "$dir/out" ]; }
+quiet() { [ ! -s "$dir/err" ]; }
+says() { grep -q -e "$1" "$dir/$2"; }
+same() { cmp -s "$dir/$1" "$dir/$2"; }
+differ() { ! cmp -s "$dir/$1" "$dir/$2"; }
+keep() { cp "$dir/out" "$dir/$1"; }
+# Column $2 of the CSV row of metric $1.
+field() {
+	awk -F, -v m="$1" -v c="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == c) k = i }
+		$3 == m { print $k; exit }' "$dir/out"
+}
+is() { [ "$(field "$1" "$2")" = "$3" ]; }
+
+# A profile with uncertain prices: everything costs 1, but a shadow page 300 and a page 100.
+sed -e 's/^name = unit/name = test/' -e 's/^walk_sp = 1/walk_sp = 300/' \
+	-e 's/^dirty_page = 1/dirty_page = 100/' "$here/../../model/profiles/unit.ini" >"$dir/p.ini"
+printf '\n[sigma]\nwalk_sp = 10\ndirty_page = 5\n[covariance]\nwalk_sp,dirty_page = 20\n' >>"$dir/p.ini"
+p=$dir/p.ini
+three="--dirty walk,mask,hybrid,threshold=50 --profile $p --shadow-pages 200-3000 --replicates 3"
+
+# ---- the verdicts ----
+ok 'three policies' compare 0 $three --interval 60000000
+ok 'nothing on stderr' quiet
+ok 'the headline' says '^On real machines, 10 runs of each against walk (run-to-run spread 5% assumed' out
+ok 'mask wins' says '^  mask: faster in GET_DIRTY_LOG mean' out
+ok 'a parameter stays with its policy' says '^hybrid,threshold=50 against walk' out
+ok 'evidence' says '^Evidence on npt0-flat32: walk oracle-exact, mask oracle-exact, hybrid' out
+ok 'what was drawn' says 'drawn in each: phase, shadow pages, 2 prices' out
+ok 'the preset' says 'kernel 6.1-shadow on npt0-flat32' out
+
+# Where a dirty page costs 1,000 and a shadow page 300, the walk of few shadow pages is cheaper.
+sed -e 's/^dirty_page = 1.*/dirty_page = 1000/' -e 's/^rmap_spte = .*/rmap_spte = 1000/' \
+	-e 's/^walk_spte = .*/walk_spte = 0/' -e 's/^\[sigma\]/[source]\nwalk_spte = in walk_sp\n&/' \
+	"$p" >"$dir/c.ini"
+ok 'crossover' compare 0 --dirty walk,mask --profile "$dir/c.ini" --shadow-pages 1-3000 --replicates 4
+ok 'slower at one end' says '^  mask: slower at 1 .*faster at 3,000 ' out
+ok 'it depends' says 'depends on the number of active shadow pages; crossover at about [1-9]' out
+
+# A policy against itself: no difference, and 527 runs to show that there is none over 1%.
+ok 'mask against mask' compare 0 --dirty mask,mask --profile unit --replicates 2
+ok 'inconclusive' says '^  mask: inconclusive; 527 runs of each would show no difference worth having' out
+ok 'same in the model' says '^  mask: same' out
+ok 'a wider bar, more runs' compare 0 --dirty mask,mask --profile unit --replicates 2 --runs 527
+ok 'same on machines too' says '^  mask: same$' out
+
+# ---- the same output ----
+ok 'JSON' compare 0 $three --json
+keep j1
+for j in 2 5; do
+	ok "-j $j" compare 0 $three --json -j $j
+	keep jn
+	ok "-j $j: the same bytes" same j1 jn
+done
+ok 'another seed' compare 0 $three --json --seed 2
+keep other
+ok 'another seed: other draws' differ j1 other
+ok 'CSV' compare 0 $three --csv
+ok 'CSV: header, and a row for each metric of two policies' [ "$(wc -l <"$dir/out")" -eq 19 ]
+
+# ---- the same as replay ----
+ok 'no draws' compare 0 --dirty mask,walk --profile unit --replicates 2 --shadow-pages 500 --csv
+total=$(field get_dirty_log_total baseline_mean) walk=$(field get_dirty_log_total mean)
+pages=$(field dirty_pages mean) calls=$(field get_dirty_log_mean baseline_mean)
+ok 'nothing drawn, no spread' is get_dirty_log_total baseline_sd 0
+for policy in mask walk; do
+	ok "replay $policy" run 0 replay "$trace" --slot vram --dirty $policy --profile unit \
+		--shadow-pages 500 --csv
+	sums=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; next }
+		{ c += $col["time"]; d += $col["nr_dirty"]; n++ } END { print c, d, c / n }' "$dir/out")
+	[ $policy = mask ] && replay_mask=${sums%% *} || replay_walk=${sums%% *}
+	replay_pages=$(echo "$sums" | cut -d ' ' -f 2)
+done
+ok "replay's mask, $total" [ "$total" = "$replay_mask" ]
+ok "replay's walk, $walk" [ "$walk" = "$replay_walk" ]
+ok "replay's pages, $pages" [ "$pages" = "$replay_pages" ]
+
+# ---- gates ----
+ok 'a gate that holds' compare 0 --dirty walk,mask --profile "$p" --shadow-pages 2000 --replicates 2 \
+	--fail-if 'get_dirty_log_mean>+5%'
+ok 'a gate that fails' compare 1 --dirty mask,walk --profile "$p" --shadow-pages 2000 --replicates 2 \
+	--fail-if 'get_dirty_log_mean>+5%'
+ok 'which one' says '^kvmsim: --fail-if get_dirty_log_mean>+5%: walk has +' err
+ok 'a policy that loses stores' compare 1 --dirty mask,lossy --profile unit --replicates 2
+ok 'is caught' one_line
+
+# ---- what cannot be told ----
+printf '[machine]\nname = bare\nunit = cycles\n[price]\ninsn = 1\n' >"$dir/bare.ini"
+ok 'no prices' compare 0 --dirty walk,mask --profile "$dir/bare.ini" --shadow-pages 500 --replicates 2
+ok 'cannot tell' says '^  mask: cannot tell: profile .*bare.ini prices none of .*walk_sp' out
+ok 'and no number' [ -z "$(sed -n 's/^GET_DIRTY_LOG.*cycles//p' "$dir/out" | tr -d 'a-z() \n-')" ]
+ok 'a gate on it' compare 1 --dirty walk,mask --profile "$dir/bare.ini" --shadow-pages 500 \
+	--replicates 2 --fail-if 'elapsed>5'
+ok 'a gate on it: why' says 'cannot tell for mask' err
+
+# ---- scenarios ----
+printf '[scenario]\nworkload = pagelist\n' >"$dir/none.ini"
+for s in "$here"/../../workloads/*.ini; do
+	[ -f "$s" ] || continue
+	ok "scenario $(basename "$s")" run 0 compare --scenario "$s" --dirty mask,rmap-slot \
+		--profile unit --replicates 2 --csv
+	break
+done
+
+# ---- bad input and usage ----
+bad() { # NAME CODE ARGUMENT...
+	name=$1
+	shift
+	ok "$name" run "$@"
+	ok "$name: one line" one_line
+}
+bad 'no policies' 2 compare "$trace"
+bad 'one policy' 2 compare "$trace" --dirty walk --profile unit
+bad 'empty item' 2 compare "$trace" --dirty walk,,mask --profile unit
+bad 'unknown policy' 2 compare "$trace" --dirty walk,nope --profile unit
+bad 'unknown parameter' 2 compare "$trace" --dirty walk,hybrid,nope=1 --profile unit
+bad 'unknown profile' 2 compare "$trace" --dirty walk,mask --profile nope
+bad 'missing profile' 3 compare "$trace" --dirty walk,mask --profile "$dir/nope.ini"
+bad 'no trace' 2 compare --dirty walk,mask --profile unit
+bad 'missing trace' 3 compare "$dir/nope.kvt" --dirty walk,mask --profile unit
+bad 'interval' 2 compare "$trace" --dirty walk,mask --profile unit --interval 45000000
+bad 'interval, -j' 2 compare "$trace" --dirty walk,mask --profile unit --interval 45000000 -j 3
+bad 'slot' 2 compare "$trace" --dirty walk,mask --profile unit --slot nope
+bad 'range' 2 compare "$trace" --dirty walk,mask --profile unit --shadow-pages 9-3
+bad 'replicates' 2 compare "$trace" --dirty walk,mask --profile unit --replicates 1
+bad 'gate' 2 compare "$trace" --dirty walk,mask --profile unit --fail-if 'nope>5%'
+: >"$dir/empty.kvt"
+bad 'empty trace' 3 compare "$dir/empty.kvt" --dirty walk,mask --profile unit
+head -c 64 "$kvmsim" >"$dir/noise.kvt"
+bad 'noise' 3 compare "$dir/noise.kvt" --dirty walk,mask --profile unit
+sed 's/^walk_sp,dirty_page = .*/walk_sp,dirty_page = 9000/' "$p" >"$dir/cov.ini"
+bad 'no covariance' 3 compare "$trace" --dirty walk,mask --profile "$dir/cov.ini"
+
+# A torn trace: what is there is compared, and said to be torn.
+size=$(wc -c <"$trace")
+head -c $((size * 3 / 4)) "$trace" >"$dir/torn.kvt"
+ok 'torn trace' run 0 compare "$dir/torn.kvt" --slot vram --dirty walk,mask --profile unit \
+	--shadow-pages 500 --replicates 2
+ok 'torn trace: said' says '^The trace ends early' out
+ok 'torn trace: one warning' [ "$(wc -l <"$dir/err")" -eq 1 ]
+
+echo "compare: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

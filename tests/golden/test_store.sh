@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The results store from outside: what compare keeps, a full disk, an interrupt, damage.
+#   tests/golden/test_store.sh BUILDDIR
+set -u
+kvmsim=$1/kvmsim
+trace=$(dirname "$0")/../../traces/recorded/x11perf.kvt
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT INT TERM
+passed=0 failed=0 skipped=0
+
+ok() { # NAME CONDITION...
+	name=$1
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "store: failed: $name"
+		sed 's/^/  out: /' "$dir/out" | head -n 40
+		sed 's/^/  err: /' "$dir/err"
+	fi
+}
+run() { # CODE ARGUMENT...
+	want=$1
+	shift
+	"$kvmsim" "$@" >"$dir/out" 2>"$dir/err"
+	code=$?
+	[ "$code" -eq "$want" ]
+}
+one_line() { [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -s "$dir/out" ]; }
+says() { grep -q -e "$1" "$dir/$2"; }
+lines() { [ "$(wc -l <"$dir/out")" -eq "$1" ]; }
+fill() { # CODE STORE ARGUMENT...
+	fill_code=$1 fill_store=$2
+	shift 2
+	run "$fill_code" compare "$trace" --slot vram --dirty walk,hybrid,threshold=40 --profile unit \
+		--shadow-pages 500 --store "$fill_store" "$@"
+}
+db=$dir/runs.db
+
+ok 'six runs' fill 0 "$db" --replicates 3
+ok 'check' run 0 store "$db" check
+ok 'check: whole' says '^6 runs, all whole$' out
+ok 'six more, -j' fill 0 "$db" --replicates 3 --seed 9 -j 2
+ok 'list' run 0 store "$db" list --csv
+ok 'list: header and twelve' lines 13
+ok 'list: order, policy, parameters' says '^2,done,.*,6.1-shadow,"hybrid,threshold=40","{""threshold"":40}",vram,unit,' out
+ok 'list for people' run 0 store "$db" list
+ok 'list for people: twelve' lines 13
+ok 'list as JSON' run 0 store "$db" list --json
+ok 'list as JSON: checksums' says '"trace_checksum": "[0-9a-f]\{16\}"' out
+ok 'metrics' run 0 store "$db" metrics --csv
+ok 'metrics: nine for each' lines 109
+ok 'show' run 0 store "$db" show 2
+ok 'show: metrics' says '^get_dirty_log_mean ' out
+ok 'show: counts' says '^insn ' out
+ok 'show as JSON' run 0 store "$db" show 2 --json
+ok 'show as JSON: parameters' says '"threshold": 40' out
+ok 'show as CSV' run 0 store "$db" show 2 --csv
+ok 'show as CSV: the collections' says '^seq,slot,nr_dirty,start,cycles$' out
+ok 'schema' run 0 store sql-schema
+ok 'schema: tables' says '^CREATE TABLE collections' out
+
+KVMSIM_STORE=$db
+export KVMSIM_STORE
+ok 'the default store' run 0 store check
+ok 'the default store: KVMSIM_STORE' says '^12 runs' out
+unset KVMSIM_STORE
+
+# ---- usage and bad files: one line each ----
+bad() { # NAME CODE ARGUMENT...
+	name=$1
+	shift
+	ok "$name" run "$@"
+	ok "$name: one line" one_line
+}
+bad 'no action' 2 store "$db"
+bad 'unknown action' 2 store "$db" frobnicate
+bad 'no run' 2 store "$db" show
+bad 'no such run' 2 store "$db" show 99
+bad 'missing store' 4 store "$dir/nope.db" list
+ok 'missing store: not made' [ ! -e "$dir/nope.db" ]
+head -c 4096 "$kvmsim" >"$dir/noise.db"
+bad 'noise' 4 store "$dir/noise.db" list
+ok 'noise to write to' fill 4 "$dir/noise.db" --replicates 2
+ok 'noise: one line' one_line
+ok 'nowhere to write to' fill 4 "$dir/no/such/dir.db" --replicates 2
+ok 'nowhere: one line' one_line
+ok 'bad input makes no store' run 3 compare "$dir/noise.db" --dirty walk,mask --profile unit \
+	--store "$dir/late.db"
+ok 'bad input: none' [ ! -e "$dir/late.db" ]
+
+# ---- a full disk: a limit on file size fails writes in the same place ----
+full=$dir/full.db
+ok 'a first run' fill 0 "$full" --replicates 2
+(
+	trap '' XFSZ
+	ulimit -f 200
+	"$kvmsim" compare "$trace" --slot vram --dirty walk,mask --profile unit --shadow-pages 500 \
+		--replicates 100 --store "$full" >"$dir/out" 2>"$dir/err"
+	echo $? >"$dir/code"
+)
+ok 'full disk: 4' [ "$(cat "$dir/code")" -eq 4 ]
+ok 'full disk: one line' one_line
+ok 'full disk: what is safe' says 'stored before are whole$' err
+safe=$(sed -n 's/.*the \([0-9]*\) runs stored before.*/\1/p' "$dir/err")
+ok 'full disk: intact' run 0 store "$full" check
+ok 'full disk: as many' says "^$safe runs, all whole$" out
+ok 'full disk: more than the first' [ "${safe:-0}" -gt 4 ]
+
+# ---- interrupted, killed ----
+for signal in INT KILL; do
+	"$kvmsim" compare "$trace" --slot vram --dirty walk,mask --profile unit --shadow-pages 500 \
+		--replicates 5000 --store "$dir/$signal.db" >"$dir/out" 2>"$dir/err" &
+	pid=$!
+	# until some runs are there
+	tries=0
+	while [ $tries -lt 200 ]; do
+		n=$("$kvmsim" store "$dir/$signal.db" list --csv 2>/dev/null | wc -l)
+		[ "$n" -gt 5 ] && break
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+	kill -$signal $pid
+	wait $pid 2>/dev/null
+	echo $? >"$dir/code"
+	if [ $signal = INT ]; then
+		ok 'interrupted: 130' [ "$(cat "$dir/code")" -eq 130 ]
+		ok 'interrupted: one line' one_line
+		ok 'interrupted: says so' says '^kvmsim: interrupted after [0-9]* runs, which are stored' err
+		stored=$(sed -n 's/.*after \([0-9]*\) runs.*/\1/p' "$dir/err")
+	fi
+	ok "SIG$signal: intact" run 0 store "$dir/$signal.db" check
+	ok "SIG$signal: whole runs" says '^[1-9][0-9]* runs, all whole$' out
+	[ $signal = INT ] && ok 'interrupted: as many' says "^$stored runs" out
+done
+
+echo "store: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

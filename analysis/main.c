@@ -9,6 +9,7 @@ static const struct verb *const verbs[] = {
 	&verb_list,
 	&verb_replay,
 	&verb_compare,
+	&verb_validate,
 	&verb_import,
 	&verb_info,
 	&verb_store,

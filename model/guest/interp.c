@@ -2,26 +2,19 @@
 #include "model/guest/interp.h"
 
 #include "model/counts.h"
+#include "model/guest/vcpu_tlb.h"
 #include "model/mmu/mmu.h"
 #include "model/sim/profile.h"
 
-/* What a hit needs of its TLB entry, by kind of op; 0: never a hit. */
-static const uint8_t hit_needs[OP_LAST] = {
-	[OP_READ] = TLB_READ | TLB_PRIVATE,
-	[OP_WRITE] = TLB_WRITE | TLB_PRIVATE,
-	[OP_RMW] = TLB_READ | TLB_WRITE | TLB_PRIVATE,
+/* What an op needs of its TLB entry to retire without a call, exclusive-or NEVER: what is not here
+ * never does, a mere gap needs nothing. */
+#define NEVER 0x80u
+static const uint8_t hit_needs[256] = {
+	[OP_NONE] = NEVER,
+	[OP_READ] = NEVER | TLB_READ | TLB_PRIVATE,
+	[OP_WRITE] = NEVER | TLB_WRITE | TLB_PRIVATE,
+	[OP_RMW] = NEVER | TLB_READ | TLB_WRITE | TLB_PRIVATE,
 };
-
-/* Accesses longer than a register touch the same pages as their first and last byte. */
-static unsigned chunk(const struct guest_op *op)
-{
-	return op->len > 8 ? 8 : op->len ? op->len : 1;
-}
-
-static bool one_page(const struct guest_op *op)
-{
-	return (op->arg & (PAGE_SIZE - 1)) + op->len <= PAGE_SIZE;
-}
 
 /* Instructions that @t can retire at @price each and still be strictly before its horizon,
  * whatever remainder it carries. -1: it is not before it now. */
@@ -38,31 +31,35 @@ static int64_t allowance(const struct task *t, uint64_t price)
 	return price ? (int64_t)((left << PRICE_SHIFT) / price) : INT64_MAX;
 }
 
-/* Retires hits from @ops on while the vCPU may run ahead. Returns how many. */
+/* Whether nothing but the vCPU's own translation is needed for @op. */
+static inline bool hits(const struct vcpu_tlb *tlb, const struct guest_op *op)
+{
+	unsigned need = hit_needs[op->kind] ^ NEVER;
+	const struct vcpu_tlb_entry *e = &tlb->entry[(op->arg >> PAGE_SHIFT) & tlb->mask];
+
+	/* one test for all, since it is almost never false */
+	return !need || !((e->tag ^ tlb_tag(tlb, op->arg)) | (~e->gfn_flags & need) |
+			  ((op->arg & (PAGE_SIZE - 1)) + op->len > PAGE_SIZE));
+}
+
+/* Retires ops from @ops on while they hit and the vCPU may run ahead. Returns how many. */
 static size_t retire_hits(struct kvm_vcpu *v, const struct guest_op *ops, size_t n,
 			  struct interp_stats *stats)
 {
 	struct task *t = v->task;
-	int64_t left = v->mode == OUTSIDE_GUEST_MODE
-			       ? -1
-			       : allowance(t, profile_price(sim_profile(task_sim(t)), COUNT_insn));
-	uint64_t insns = 0;
+	int64_t budget, left;
 	size_t i = 0;
 
+	if (!vcpu_may_hit(v))
+		return 0;
+	budget = left = allowance(t, profile_price(sim_profile(task_sim(t)), COUNT_insn));
 	if (left < 0)
 		return 0;
-	for (; i < n; i++) {
-		const struct guest_op *op = &ops[i];
-		unsigned need = op->kind < OP_LAST ? hit_needs[op->kind] : 0;
-
-		if (op->gap > left || !need || !one_page(op) || !tlb_lookup(&v->tlb, op->arg, need))
-			break;
-		left -= op->gap;
-		insns += op->gap;
-	}
-	if (insns)
-		charge(t, COUNT_insn, insns);
-	stats->insns += insns;
+	while (i < n && ops[i].gap <= left && hits(&v->tlb, &ops[i]))
+		left -= ops[i++].gap;
+	if (left < budget)
+		charge(t, COUNT_insn, (uint64_t)(budget - left));
+	stats->insns += (uint64_t)(budget - left);
 	stats->hits += i;
 	return i;
 }
@@ -87,20 +84,20 @@ static int access_once(struct kvm_vcpu *v, const struct guest_op *op, uint64_t g
 	}
 }
 
-/* The whole instruction: both pages where it crosses from one to another. */
+/* The whole instruction. One that is longer than a register touches each of its pages, the last one
+ * first as vcpu_write() does, so that what faults restarts before anything is stored. */
 static int access_whole(struct kvm_vcpu *v, const struct guest_op *op)
 {
+	const uint64_t in_page = PAGE_SIZE - 1;
 	int r;
 
 	do {
-		if (one_page(op)) {
-			r = access_once(v, op, op->arg, chunk(op));
-		} else {
-			uint64_t last = op->arg + op->len - 1;
+		uint64_t at = op->len > 8 ? (op->arg + op->len - 1) & ~in_page : op->arg;
 
-			r = access_once(v, op, op->arg, 1);
-			r = r ? r : access_once(v, op, last & ~(uint64_t)(PAGE_SIZE - 1), 1);
-		}
+		r = 0;
+		for (; !r && at > op->arg; at -= PAGE_SIZE)
+			r = access_once(v, op, at, 1);
+		r = r ? r : access_once(v, op, op->arg, op->len > 8 ? 1 : op->len ? op->len : 1);
 	} while (r == VCPU_RESTART);
 	return r;
 }

@@ -38,7 +38,7 @@ static int print_policies(enum policy_family family)
 		table_cell(t, "  %s", d->name);
 		for (int k = 0; k < N_MMU_KINDS; k++)
 			table_cell(t, "%s", evidence_names[policy_evidence(d, (enum mmu_kind)k)]);
-		table_cell(t, "%s%s", d->broken ? "(broken on purpose) " : "", d->summary);
+		table_cell(t, "%s%s", d->broken ? "[broken] " : "", d->summary);
 		table_end_row(t);
 		for (const struct policy_param *p = d->params; p && p->name; p++) {
 			table_cell(t, "    %s=%" PRIu64, p->name, p->def);

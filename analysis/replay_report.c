@@ -80,9 +80,9 @@ static int print_calls(const struct run_opts *o, const struct run_result *r, FIL
 		table_cell(t, "%s", out_u64(number, r->slots[s].npages));
 		table_cell(t, "%zu", c.calls);
 		if (c.calls) {
-			table_cell(t, "%.0f", c.dirty_min);
-			table_cell(t, "%.0f", c.dirty_median);
-			table_cell(t, "%.0f", c.dirty_max);
+			table_cell(t, "%s", out_u64(number, (uint64_t)c.dirty_min));
+			table_cell(t, "%s", out_u64(number, (uint64_t)(c.dirty_median + 0.5)));
+			table_cell(t, "%s", out_u64(number, (uint64_t)c.dirty_max));
 			cell_cycles(t, c.mean, hz);
 			table_cell(t, "%s", out_u64(number, (uint64_t)(c.p50 + 0.5)));
 			table_cell(t, "%s", out_u64(number, (uint64_t)(c.p99 + 0.5)));
@@ -110,24 +110,26 @@ static int print_cycles(const struct run_opts *o, const struct run_result *r, FI
 {
 	struct table *t = table_create("lrlr");
 	uint64_t hz = profile_hz(o->profile);
-	double whole = (double)r->ledger_cycles;
+	double idle = (double)r->wait_cycles[WAIT_idle];
+	double busy = (double)r->ledger_cycles - idle;
 
 	if (!t)
 		return KVMSIM_ENOMEM;
 	for (uint16_t a = 0; a < N_ACTIVITIES; a++) {
 		if (r->activity_cycles[a])
-			row_time(t, model_activity_help(a), (double)r->activity_cycles[a], whole,
+			row_time(t, model_activity_help(a), (double)r->activity_cycles[a], busy,
 				 hz);
 	}
 	for (uint16_t w = 0; w < N_WAITS; w++) {
 		char name[80];
 
 		snprintf(name, sizeof(name), "waiting: %s", model_wait_help(w));
-		if (r->wait_cycles[w])
-			row_time(t, name, (double)r->wait_cycles[w], whole, hz);
+		if (r->wait_cycles[w] && w != WAIT_idle)
+			row_time(t, name, (double)r->wait_cycles[w], busy, hz);
 	}
-	row_time(t, "sum over all tasks", whole, 0, hz);
-	fprintf(to, "\nWhere the %s went:\n", profile_unit(o->profile));
+	row_time(t, "sum", busy, busy, hz);
+	row_time(t, "beside it, idle", idle, 0, hz);
+	fprintf(to, "\nWhere the %s of all tasks went:\n", profile_unit(o->profile));
 	int err = table_print(t, to);
 
 	table_free(t);

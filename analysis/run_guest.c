@@ -168,6 +168,7 @@ static int set_up(struct guest_run *run, struct task *t)
 		}
 	}
 	run->start = task_now(t);
+	kvm_mmu_lock_stats_reset(run->kvm);
 	run_snapshot(run, run->before);
 	return err;
 }

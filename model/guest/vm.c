@@ -182,6 +182,11 @@ struct lock_stats kvm_mmu_lock_stats(const struct kvm *kvm)
 	return mmu_lock_stats(kvm);
 }
 
+void kvm_mmu_lock_stats_reset(struct kvm *kvm)
+{
+	mmu_lock_stats_reset(kvm);
+}
+
 uint64_t kvm_false_dirties(const struct kvm *kvm)
 {
 	return kvm->false_dirties;

@@ -87,8 +87,9 @@ uint64_t kvm_read_guest_u64(struct kvm *kvm, uint64_t gpa);
 uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id);
 
 uint64_t kvm_active_shadow_pages(const struct kvm *kvm);
-/* Exclusive holds of mmu_lock so far. */
+/* Exclusive holds of mmu_lock, since the VM's creation or the last reset. */
 struct lock_stats kvm_mmu_lock_stats(const struct kvm *kvm);
+void kvm_mmu_lock_stats_reset(struct kvm *kvm);
 
 /* Runs every consistency check: sptes agree with guest PTEs and memslots, rmaps and parent ptes
  * are exact inverses, no TLB entry grants what its spte denies, no store was lost.

@@ -311,3 +311,8 @@ struct lock_stats mutex_lock_stats(const struct mutex *l)
 {
 	return l->q.stats[EXCLUSIVE];
 }
+
+void lock_stats_reset(struct lock_queue *q)
+{
+	q->stats[EXCLUSIVE] = q->stats[SHARED] = (struct lock_stats){0};
+}

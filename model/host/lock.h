@@ -91,5 +91,7 @@ struct lock_stats spin_lock_stats(const struct spinlock *l);
 struct lock_stats read_lock_stats(const struct rwlock *l);
 struct lock_stats write_lock_stats(const struct rwlock *l);
 struct lock_stats mutex_lock_stats(const struct mutex *l);
+/* The statistics of the lock that @q is the queue of start anew. */
+void lock_stats_reset(struct lock_queue *q);
 
 #endif

@@ -43,3 +43,8 @@ struct lock_stats mmu_lock_stats(const struct kvm *kvm)
 	return kvm->preset->mmu_lock_rw ? write_lock_stats(&kvm->mmu_lock.rw)
 					: spin_lock_stats(&kvm->mmu_lock.spin);
 }
+
+void mmu_lock_stats_reset(struct kvm *kvm)
+{
+	lock_stats_reset(kvm->preset->mmu_lock_rw ? &kvm->mmu_lock.rw.q : &kvm->mmu_lock.spin.q);
+}

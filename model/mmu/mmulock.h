@@ -25,5 +25,6 @@ int slots_lock(struct task *t, struct kvm *kvm);
 void slots_unlock(struct task *t, struct kvm *kvm);
 /* Exclusive holds of mmu_lock so far. */
 struct lock_stats mmu_lock_stats(const struct kvm *kvm);
+void mmu_lock_stats_reset(struct kvm *kvm);
 
 #endif

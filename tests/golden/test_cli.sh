@@ -54,7 +54,7 @@ done
 
 ok 'list' run 0 list
 ok 'list: policies' says '^ *mask ' out
-ok 'list: broken ones are marked' says 'dirty_lossy.*broken on purpose' out
+ok 'list: broken ones are marked' says '^ *lossy .*\[broken\]' out
 ok 'list: presets' says '^  6.1-shadow: ' out
 ok 'list: profiles' says '^  tcg-icount: ' out
 ok 'list: workloads' says '^  framebuffer ' out

@@ -14,7 +14,7 @@
 #include "traces/trace.h"
 #include "workloads/scenario.h"
 
-#define X11PERF "traces/recorded/x11perf-vesa16.kvt"
+#define X11PERF "traces/recorded/x11perf.kvt"
 #define FIND	"traces/recorded/find.kvt"
 
 static char message[1024];

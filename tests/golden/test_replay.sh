@@ -1,0 +1,139 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The replay verb: output in three forms, repeats, bad input, signals.
+#   test_replay.sh BUILDDIR
+set -u
+kvmsim=$1/kvmsim
+trace=traces/recorded/x11perf.kvt
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT INT TERM
+passed=0 failed=0 skipped=0
+
+ok() { # NAME CONDITION...
+	name=$1
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "replay: failed: $name"
+		head -n 5 "$dir/out" | sed 's/^/  out: /'
+		sed 's/^/  err: /' "$dir/err"
+	fi
+}
+
+run() { # CODE ARGUMENT...: runs kvmsim replay; true when it exits with CODE
+	want=$1
+	shift
+	"$kvmsim" replay "$@" >"$dir/out" 2>"$dir/err"
+	code=$?
+	[ "$code" -eq "$want" ]
+}
+
+one_line() { [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -s "$dir/out" ]; }
+quiet() { [ ! -s "$dir/err" ]; }
+says() { grep -q -- "$1" "$dir/$2"; }
+refuses() { # NAME CODE WORDS ARGUMENT...
+	name=$1 code=$2 words=$3
+	shift 3
+	ok "$name" run "$code" "$@"
+	ok "$name: one line" one_line
+	ok "$name: message" says "$words" err
+}
+
+set -- --dirty mask --profile unit
+
+ok 'table' run 0 "$trace" "$@"
+ok 'table: no messages' quiet
+ok 'table: calls' says '^GET_DIRTY_LOG every 30,000,000 guest instructions' out
+ok 'table: where the time went' says '^guest code ' out
+ok 'table: no trailing blanks' sh -c "! grep -q ' \$' '$dir/out'"
+
+ok 'csv' run 0 "$trace" "$@" --csv --slot vram --interval 60000000
+ok 'csv: heading' [ "$(head -n 1 "$dir/out")" = 'dirty,epoch,slot,nr_dirty,start,time,unit' ]
+rows=$(($(wc -l <"$dir/out") - 1))
+ok 'csv: rows' [ $rows -gt 10 ]
+ok 'csv: every second epoch' [ "$(sed -n 3p "$dir/out" | cut -d, -f2)" = 4 ]
+
+ok 'json' run 0 "$trace" "$@" --json --slot vram --interval 60000000
+cp "$dir/out" "$dir/first.json"
+ok 'json: provenance' says '"checksum": "[0-9a-f]\{16\}"' out
+ok 'json: as many collections as csv' [ "$(grep -c '"nr_dirty"' "$dir/out")" -eq $rows ]
+for i in 1 2 3; do
+	run 0 "$trace" "$@" --json --slot vram --interval 60000000
+	ok "json: repeat $i" cmp -s "$dir/out" "$dir/first.json"
+done
+run 0 "$trace" "$@" --json --slot vram --interval 60000000 --reference
+ok 'json: reference mode gives the same' cmp -s "$dir/out" "$dir/first.json"
+
+for w in framebuffer migration pagelist-example; do
+	ok "scenario $w" run 0 --scenario "workloads/$w.ini" "$@" --json
+	cp "$dir/out" "$dir/first.json"
+	ok "scenario $w: again" run 0 --scenario "workloads/$w.ini" "$@" --json
+	ok "scenario $w: the same" cmp -s "$dir/out" "$dir/first.json"
+done
+ok 'another seed' run 0 --scenario workloads/migration.ini "$@" --json --seed 2
+run 0 --scenario workloads/migration.ini "$@" --json --seed 3
+cp "$dir/out" "$dir/first.json"
+run 0 --scenario workloads/migration.ini "$@" --json --seed 2
+ok 'another seed: another guest' sh -c "! cmp -s '$dir/out' '$dir/first.json'"
+
+here=$(pwd)
+kvmsim_path=$(realpath "$kvmsim")
+ok 'built-in profiles from any folder' sh -c \
+	"cd '$dir' && '$kvmsim_path' replay '$here/$trace' --dirty mask --profile tcg-icount --csv >out"
+
+refuses 'no trace' 2 'expected one TRACE' "$@"
+refuses 'two traces' 2 "unexpected argument" "$trace" "$trace" "$@"
+refuses 'no policy' 2 'dirty is missing' "$trace" --profile unit
+refuses 'no profile' 2 'profile is missing' "$trace" --dirty mask
+refuses 'unknown policy' 2 'mask' "$trace" --dirty nonsense --profile unit
+refuses 'unknown parameter' 3 'nonsense' "$trace" --dirty mask,nonsense=1 --profile unit
+refuses 'unknown profile' 2 'tcg-icount' "$trace" --dirty mask --profile nonsense
+refuses 'missing profile' 3 'No such file' "$trace" --dirty mask --profile "$dir/none.ini"
+refuses 'unknown preset' 2 '6.1-shadow' "$trace" "$@" --kernel nonsense
+refuses 'unknown slot' 2 'vram' "$trace" "$@" --slot nonsense
+refuses 'interval of no epochs' 2 'not a multiple' "$trace" "$@" --interval 40000000
+refuses 'no number' 2 'whole number' "$trace" "$@" --seed=-1
+refuses 'missing trace' 3 'No such file' "$dir/none.kvt" "$@"
+: >"$dir/empty.kvt"
+refuses 'empty trace' 3 'empty.kvt' "$dir/empty.kvt" "$@"
+printf 'Z%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 \
+	31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 \
+	61 62 63 64 >"$dir/junk.kvt"
+refuses 'junk' 3 'junk.kvt' "$dir/junk.kvt" "$@"
+{ head -c 8 "$trace" && printf '\377' && tail -c +10 "$trace"; } >"$dir/newer.kvt"
+refuses 'newer version' 3 'newer.kvt' "$dir/newer.kvt" "$@"
+printf '[scenario]\nworkload = migration\nslots = a:0:9000\nrounds = 1\ncolour = 3\n' >"$dir/s.ini"
+refuses 'scenario: unknown key' 3 "s.ini:5: unknown key 'colour'" --scenario "$dir/s.ini" "$@"
+
+head -c 60000 "$trace" >"$dir/torn.kvt"
+ok 'torn trace' run 0 "$dir/torn.kvt" "$@"
+ok 'torn trace: one line says so' [ "$(wc -l <"$dir/err")" -eq 1 ]
+ok 'torn trace: and the table' says 'torn' out
+
+if [ -w /dev/full ]; then
+	"$kvmsim" replay "$trace" "$@" --json >/dev/full 2>"$dir/err"
+	code=$?
+	: >"$dir/out"
+	ok 'full disk' [ $code -eq 4 ]
+	ok 'full disk: one line' one_line
+else
+	echo "replay: full disk: skipped: no /dev/full"
+	skipped=$((skipped + 2))
+fi
+
+# A guest that lasts until it is told to stop; without job control a shell's background jobs ignore
+# SIGINT, hence SIGTERM.
+printf '[scenario]\nworkload = migration\nslots = a:0:100000\nrounds = 10000000\n' >"$dir/long.ini"
+"$kvmsim" replay --scenario "$dir/long.ini" "$@" --json >"$dir/out" 2>"$dir/err" &
+pid=$!
+sleep 1
+kill -TERM $pid
+wait $pid
+code=$?
+ok 'SIGTERM' [ $code -eq 130 ]
+ok 'SIGTERM: one line, no output' one_line
+
+echo "replay: $passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

@@ -25,7 +25,7 @@ struct command {
 	char preset[32];
 	uint64_t interval;
 	struct store *store;
-	bool store_failed;
+	bool store_failed, walked;
 	size_t runs; /* done */
 	time_t began;
 	bool progress;
@@ -147,6 +147,7 @@ static int run_done(void *ctx, const struct run_opts *opts, const struct run_res
 			(c->args.opts.shadow_lo < c->args.opts.shadow_hi ? 3 : 1);
 
 	snprintf(c->preset, sizeof(c->preset), "%s", r->preset);
+	c->walked |= r->counts[COUNT_walk_sp] > 0;
 	c->runs++;
 	if (c->progress && time(NULL) > c->began + 2)
 		fprintf(stderr, "\rkvmsim: run %zu of %zu%s", c->runs, in_all,
@@ -228,6 +229,9 @@ static int compare(struct command *c)
 			   c->args.store && c->runs ? c->args.store : "");
 	if (err)
 		return c->store_failed ? EXIT_IO : cli_input_exit_code(err);
+	if (c->walked && c->args.opts.run.trace && !c->args.shadow_pages_given)
+		cli_warn("--shadow-pages is not given: a walk met only the shadow pages of what "
+			 "the trace shows, the rest of the guest has more");
 	code = show(c, &result);
 	compare_free(&result);
 	return code;

@@ -148,6 +148,7 @@ static int parse_option(struct compare_args *a, int opt, const char *name)
 		break;
 	case OPT_SHADOW_PAGES:
 		ok = parse_range(verb, optarg, &o->shadow_lo, &o->shadow_hi);
+		a->shadow_pages_given = true;
 		break;
 	case OPT_SPREAD:
 		ok = parse_percent(verb, name, optarg, 100, &o->verdict.spread);
@@ -227,13 +228,12 @@ int compare_args_parse(struct compare_args *a, int argc, char **argv)
 	return 0;
 }
 
+/* clang-format off: the lines as they are printed */
 const char compare_usage[] =
 	"compare TRACE --dirty POLICY,POLICY... [OPTION]...\n"
 	"       kvmsim compare --scenario FILE.ini --dirty POLICY,POLICY... [OPTION]...\n"
-	"Compares dirty policies with the first of them. Each replicate draws the phase "
-	"of\n"
-	"the collection, the active shadow pages and the prices, the same for every "
-	"policy.\n"
+	"Compares dirty policies with the first of them. Each replicate draws the phase of\n"
+	"the collection, the active shadow pages and the prices, the same for every policy.\n"
 	"Less is better in every metric. An item with '=' is a parameter of the policy\n"
 	"before it: walk,mask,hybrid,threshold=3.\n"
 	"\n"
@@ -242,24 +242,26 @@ const char compare_usage[] =
 	"  --kernel PRESET       era of the algorithms (default: 6.1-shadow)\n"
 	"  --replicates N        draws, from 2 (default 20)\n"
 	"  --seed N              of every random draw (default 1)\n"
-	"  --interval N          guest instructions between collections, a multiple of "
-	"the\n"
+	"  --interval N          guest instructions between collections, a multiple of the\n"
 	"                        trace's epoch (default: one epoch)\n"
 	"  --slot NAME           memory slot to log, or all (default: all)\n"
-	"  --shadow-pages LO-HI  active shadow pages of the rest of the guest, which a "
-	"walk\n"
+	"  --shadow-pages LO-HI  active shadow pages of the rest of the guest, which a walk\n"
 	"                        meets and the trace does not show; N for one number\n"
 	"                        (default 0)\n"
-	"  --spread PERCENT      run-to-run standard deviation on a real machine (default "
-	"5,\n"
+	"  --spread PERCENT      run-to-run standard deviation on a real machine (default 5,\n"
 	"                        assumed: no published dirty logging figure states one)\n"
 	"  --runs N              runs of each policy on a real machine (default 10)\n"
 	"  --min-effect PERCENT  smallest difference worth having (default 1)\n"
 	"  --store FILE          keep every run in this results store\n"
-	"  --fail-if COND        exit 1 when METRIC>PERCENT or METRIC<PERCENT holds for "
-	"the\n"
-	"                        relative difference of any policy, or cannot be told, as "
-	"in\n"
+	"  --fail-if COND        exit 1 when METRIC>PERCENT or METRIC<PERCENT holds for the\n"
+	"                        relative difference of any policy, or cannot be told, as in\n"
 	"                        'get_dirty_log_mean>+5%'; may be repeated\n"
 	"  -j, --jobs N          processes (default 1); the output is the same\n"
-	"  --json, --csv         for programs";
+	"  --json, --csv         for programs\n"
+	"\n"
+	"Metrics:"
+#define X(name, kind, title, help) "\n  " #name ": " help
+	RUN_METRICS(X)
+#undef X
+	;
+/* clang-format on */

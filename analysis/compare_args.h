@@ -25,7 +25,7 @@ struct compare_args {
 	const char *spread_source; /* "assumed", "as given" */
 	struct compare_gate gate[COMPARE_MAX_GATES];
 	size_t n_gates;
-	bool json, csv, help;
+	bool shadow_pages_given, json, csv, help;
 };
 
 /* 0 or an exit code, its message printed. With --help the rest is not looked at. */

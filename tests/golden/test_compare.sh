@@ -64,6 +64,9 @@ ok 'evidence' says '^Evidence on npt0-flat32: walk oracle-exact, mask oracle-exa
 ok 'what was drawn' says 'drawn in each: phase, shadow pages, 2 prices' out
 ok 'the preset' says 'kernel 6.1-shadow on npt0-flat32' out
 
+ok 'no --shadow-pages' compare 0 --dirty walk,mask --profile "$p" --replicates 2
+ok 'no --shadow-pages: warned' says '^kvmsim: warning: --shadow-pages is not given' err
+
 # Where a dirty page costs 1,000 and a shadow page 300, the walk of few shadow pages is cheaper.
 sed -e 's/^dirty_page = 1.*/dirty_page = 1000/' -e 's/^rmap_spte = .*/rmap_spte = 1000/' \
 	-e 's/^walk_spte = .*/walk_spte = 0/' -e 's/^\[sigma\]/[source]\nwalk_spte = in walk_sp\n&/' \

@@ -53,7 +53,8 @@ static struct {
 static pid_t parent;
 
 /* Two collections. walk: walk_sp per shadow page. mask: dirty_page per dirty page, 1,000 of them
- * and 100 more in each later phase. rmap-slot: as mask, and one rmap_head each, counted only. All:
+ * and 100 more in each later phase. uneven: as mask, but a tenth of it and then half as much again.
+ * rmap-slot: as mask, and one rmap_head each, counted only. All:
  * insn per guest instruction, 10,000. */
 static int formulas(const struct run_opts *o, struct run_result *r)
 {
@@ -77,6 +78,10 @@ static int formulas(const struct run_opts *o, struct run_result *r)
 	for (int i = 0; i < 2; i++)
 		r->collections[i] =
 			(struct run_collection){.nr_dirty = pages, .cycles = n * price(o, count)};
+	if (!strcmp(o->dirty, "uneven")) {
+		r->collections[0].cycles = r->collections[0].cycles / 10;
+		r->collections[1].cycles = r->collections[1].cycles * 3 / 2;
+	}
 	r->counts[count] = 2 * n;
 	r->count_cycles[count] = 2 * n * price(o, count);
 	r->counts[COUNT_rmap_head] = slot ? 2 * n : 0;
@@ -309,6 +314,26 @@ static void a_missing_price_does_not_hide_a_loss(void)
 	profile_free(p);
 }
 
+static void wins_and_losses_are_mixed(void)
+{
+	/* mean 0.8, longest 1.5 of mask's */
+	struct profile *p = profile("[price]\ninsn = 1\ndirty_page = 100\n");
+	struct compare_opts o = base_opts(p);
+	const char *const policies[] = {"mask", "uneven"};
+	struct compare c;
+
+	o.policies = policies;
+	CU_ASSERT_EQUAL_FATAL(compare_run(&o, &c), 0);
+	CU_ASSERT_DOUBLE_EQUAL(c.policy[1].pair[METRIC_get_dirty_log_mean].rel.value, -0.2, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(c.policy[1].pair[METRIC_get_dirty_log_max].rel.value, 0.5, 1e-9);
+	CU_ASSERT_EQUAL(c.policy[1].pair[METRIC_get_dirty_log_mean].real, VERDICT_FASTER);
+	CU_ASSERT_EQUAL(c.policy[1].pair[METRIC_get_dirty_log_max].real, VERDICT_SLOWER);
+	CU_ASSERT_EQUAL(c.policy[1].real, VERDICT_MIXED);
+	CU_ASSERT_EQUAL(c.policy[1].model, VERDICT_MIXED);
+	compare_free(&c);
+	profile_free(p);
+}
+
 static void errors_come_once(void)
 {
 	struct profile *p = profile(two_prices);
@@ -376,6 +401,7 @@ static CU_TestInfo tests[] = {
 	{"the_number_of_shadow_pages_decides", the_number_of_shadow_pages_decides},
 	{"what_has_no_price_is_not_told", what_has_no_price_is_not_told},
 	{"a_missing_price_does_not_hide_a_loss", a_missing_price_does_not_hide_a_loss},
+	{"wins_and_losses_are_mixed", wins_and_losses_are_mixed},
 	{"errors_come_once", errors_come_once},
 	{"splitting_policies", splitting_policies},
 	CU_TEST_INFO_NULL};

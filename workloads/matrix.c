@@ -137,6 +137,7 @@ int matrix_run(const struct matrix_opts *opts)
 		err = kvmsim_err(opts->errors, KVMSIM_ENOMEM, "matrix: out of memory");
 	} else {
 		m->o = opts;
+		m->counters.trace = opts->trace;
 		err = c->run(m);
 	}
 	if (m) {

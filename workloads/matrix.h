@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "model/counts.h"
+#include "model/mmu/trace.h"
 #include "model/policy/policy.h"
 #include "model/sim/sim.h"
 
@@ -82,6 +83,9 @@ struct matrix_opts {
 	size_t n_rounds;
 	const struct profile *profile;
 	bool check; /* keep the model's checkers on and run them after every VM */
+	/* Sees every event of a phase, at its place and time, before @phase is called; may be NULL.
+	 */
+	const struct kvm_observer *trace;
 	matrix_phase_fn phase;
 	void *ctx;
 	const struct kvmsim_errsink *errors;

@@ -183,6 +183,8 @@ void mx_count_event(void *counters, const struct kvm_trace_event *e)
 
 	if (!c->on)
 		return;
+	if (c->trace)
+		c->trace->event(c->trace->ctx, e);
 	sub = kinds[e->id].sub ? kinds[e->id].sub(e) : 0;
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->c[i].id == e->id && c->c[i].sub == sub) {

@@ -36,7 +36,8 @@ struct mx_counter {
 struct mx_counters {
 	struct mx_counter c[MX_MAX_COUNTERS];
 	size_t n;
-	bool on;       /* inside a phase */
+	bool on;			  /* inside a phase */
+	const struct kvm_observer *trace; /* sees what is counted; may be NULL */
 	bool overflow; /* more kinds of events than MX_MAX_COUNTERS in one phase */
 };
 /* A kvm_observer's event function; the context is a struct mx_counters. */

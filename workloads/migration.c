@@ -17,7 +17,7 @@ static const struct workload_param params[] = {
 	[PAGES_MIN] = {"pages_min", 52, 1, 1 << 24, "fewest scattered pages written in a round"},
 	[PAGES_MAX] = {"pages_max", 4143, 1, 1 << 24, "most scattered pages written in a round"},
 	[HOT] = {"hot", 16, 0, 1 << 20, "pages written in every round"},
-	[LOADS] = {"loads", 1, 0, 64, "pages read for each page written"},
+	[LOADS] = {"loads", 0, 0, 64, "other pages read for each page written"},
 	{.name = NULL},
 };
 

@@ -72,6 +72,16 @@ for w in framebuffer migration pagelist-example; do
 	ok "scenario $w: again" run 0 --scenario "workloads/$w.ini" "$@" --json
 	ok "scenario $w: the same" cmp -s "$dir/out" "$dir/first.json"
 done
+printf '[scenario]\nworkload = migration\nslots = a:0:8000\nvcpus = 4\nrounds = 5\n' >"$dir/four.ini"
+for mode in '' --reference; do
+	ok "four vCPUs, checked $mode" run 0 --scenario "$dir/four.ini" "$@" --check --json $mode
+	cp "$dir/out" "$dir/four$mode.json"
+done
+ok 'four vCPUs: reference mode gives the same' cmp -s "$dir/four.json" "$dir/four--reference.json"
+ok 'a policy that loses stores is caught' run 1 --scenario "$dir/four.ini" --dirty lossy \
+	--profile unit --check
+ok 'a policy that loses stores: one line' one_line
+
 ok 'another seed' run 0 --scenario workloads/migration.ini "$@" --json --seed 2
 run 0 --scenario workloads/migration.ini "$@" --json --seed 3
 cp "$dir/out" "$dir/first.json"
@@ -123,17 +133,15 @@ else
 	skipped=$((skipped + 2))
 fi
 
-# A guest that lasts until it is told to stop; without job control a shell's background jobs ignore
-# SIGINT, hence SIGTERM.
+# A guest that lasts until it is told to stop.
 printf '[scenario]\nworkload = migration\nslots = a:0:100000\nrounds = 10000000\n' >"$dir/long.ini"
-"$kvmsim" replay --scenario "$dir/long.ini" "$@" --json >"$dir/out" 2>"$dir/err" &
-pid=$!
-sleep 1
-kill -TERM $pid
-wait $pid
-code=$?
-ok 'SIGTERM' [ $code -eq 130 ]
-ok 'SIGTERM: one line, no output' one_line
+for signal in INT TERM; do
+	timeout --preserve-status -s $signal 1 \
+		"$kvmsim" replay --scenario "$dir/long.ini" "$@" --json >"$dir/out" 2>"$dir/err"
+	code=$?
+	ok "SIG$signal" [ $code -eq 130 ]
+	ok "SIG$signal: one line, no output" one_line
+done
 
 echo "replay: $passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

@@ -244,6 +244,25 @@ static void a_lossy_policy_is_caught(void)
 	CU_ASSERT(caught >= 12);
 }
 
+/* Wherever a run is broken off, every task ends and nothing is left behind. */
+static void a_run_can_be_broken_off(void)
+{
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		struct program p;
+		struct scene s;
+		struct task *t;
+		const struct task_opts to = {.name = "vmm", .fn = scene_task, .arg = &s};
+
+		vary(&p, seed);
+		prog = &p;
+		EQ(scene_open(&s, &p.o), 0);
+		s.body = migration;
+		EQ(task_create(s.sim, &to, &t), 0);
+		EQ(sim_run(s.sim, 500 + seed * 331), 0);
+		scene_close(&s);
+	}
+}
+
 /* ---- one vCPU ---- */
 
 static int tcg_forgets(struct scene *s, struct task *t)
@@ -347,6 +366,7 @@ static void bad_options(void)
 static CU_TestInfo tests[] = {
 	{"running_ahead_changes_nothing", running_ahead_changes_nothing},
 	{"checkers_find_nothing", checkers_find_nothing},
+	{"a_run_can_be_broken_off", a_run_can_be_broken_off},
 	{"a_lossy_policy_is_caught", a_lossy_policy_is_caught},
 	{"translations_over_an_exit", translations_over_an_exit},
 	{"read_modify_write", read_modify_write},

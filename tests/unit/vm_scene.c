@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/counts.h"
+#include "model/host/ipi.h"
 #include "model/params.h"
 #include "model/sim/ledger.h"
 #include "tests/unit/harness.h"
@@ -69,6 +70,7 @@ int scene_open(struct scene *s, const struct scene_opts *o)
 	s->observer = (struct kvm_observer){count_event, s};
 	so.profile = s->profile = unit_profile(o->params);
 	CU_ASSERT_EQUAL_FATAL(sim_create(&so, &s->sim), 0);
+	ipi_init(s->sim);
 	vo.sim = s->sim;
 	return kvm_create_vm(&vo, &s->kvm);
 }
@@ -115,7 +117,7 @@ int scene_log(struct scene *s, struct task *t, bool on)
 	return kvm_set_user_memory_region(t, s->kvm, &r);
 }
 
-static int vmm(struct task *t, void *arg)
+int scene_task(struct task *t, void *arg)
 {
 	static const struct kvm_memory_region low = {.npages = 512, .host_populated = true};
 	struct scene *s = arg;
@@ -140,7 +142,8 @@ static int vmm(struct task *t, void *arg)
 
 int scene_run(struct scene *s, int (*body)(struct scene *s, struct task *t))
 {
-	const struct task_opts to = {.name = "vmm", .fn = vmm, .arg = s, .stack_bytes = 256 << 10};
+	const struct task_opts to = {
+		.name = "vmm", .fn = scene_task, .arg = s, .stack_bytes = 256 << 10};
 	struct task *t;
 	int r;
 

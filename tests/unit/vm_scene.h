@@ -52,6 +52,8 @@ void scene_close(struct scene *s);
 /* Runs @body on a task that is the VMM's and the first vCPU's, after slots and vCPUs were made.
  * Returns what it returned, or sim_run()'s error. */
 int scene_run(struct scene *s, int (*body)(struct scene *s, struct task *t));
+/* The task itself, for who makes it himself; @arg is the scene, s->body is set. */
+int scene_task(struct task *t, void *arg);
 /* Both, and scene_close(). */
 int scene(const struct scene_opts *o, int (*body)(struct scene *s, struct task *t));
 

@@ -116,13 +116,13 @@ for signal in INT KILL; do
 	pid=$!
 	# until some runs are there
 	tries=0
-	while [ $tries -lt 200 ]; do
+	while [ $tries -lt 200 ] && kill -0 $pid 2>/dev/null; do
 		n=$("$kvmsim" store "$dir/$signal.db" list --csv 2>/dev/null | wc -l)
 		[ "$n" -gt 5 ] && break
 		tries=$((tries + 1))
 		sleep 0.1
 	done
-	kill -$signal $pid
+	kill -$signal $pid 2>/dev/null
 	wait $pid 2>/dev/null
 	echo $? >"$dir/code"
 	if [ $signal = INT ]; then

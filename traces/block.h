@@ -17,7 +17,7 @@
 #define BLOCK_SHAPES	256u
 /* Shapes, their column, and groups at their full width: 8 bytes of delta, 4 of gap. */
 #define BLOCK_RAW_MAX                                                                              \
-	(6 + BLOCK_SHAPES * 5 + TRACE_BLOCK_OPS + TRACE_BLOCK_OPS / BLOCK_GROUP +                  \
+	(6 + BLOCK_SHAPES * 6 + TRACE_BLOCK_OPS + TRACE_BLOCK_OPS / BLOCK_GROUP * 6 +              \
 	 TRACE_BLOCK_OPS * 12)
 
 /* Encodes the first ops of @ops, as many as fit one block (up to TRACE_BLOCK_OPS, up to 256

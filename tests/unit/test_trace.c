@@ -33,42 +33,51 @@ static const char tiny_hex[] =
 	"0100000073"
 	"00000000"
 	"0300000077c3a9"
-	/* block at 100: vCPU 0, stored, 3 ops, 29 bytes twice, crc of them, crc of this */
+	/* block at 100: vCPU 0, stored, 3 ops, 32 bytes twice, crc of them, crc of this */
 	"4b565442"
-	"00000000030000001d000000"
-	"1d0000000f50f9147a32fb7e"
-	/* two shapes, least gap 0: epoch; write, shift 12. Order 0 1 1. One byte of delta, two of
-	 * gap */
+	"000000000300000020000000"
+	"200000006f4b1dfc0ca42355"
+	/* two shapes, least gap 0: epoch; write, shift 12. Order 0 1 1, one bit each */
 	"020000000000"
-	"0b00000000"
-	"020000000c"
-	"000101"
-	"21"
-	"000a03"
+	"0b0000000000"
+	"020000000c01"
+	"06"
+	/* deltas 0 10 3 of one half-byte, gaps 0 3 300 of three */
+	"010000"
+	"030000"
+	"300a"
 	"00032c"
-	"000001"
-	/* block at 157: vCPU 1, 1 op; one shape, least gap 7: HLT; no delta, no gap above it */
+	"1000"
+	/* block at 160: vCPU 1, 5 ops; one shape, least gap 7: HLT; deltas 0; gaps 0 but for an
+	 * exception at 4 of two bytes, 0x1234 */
 	"4b565442"
-	"01000000010000000c000000"
-	"0c0000001fb237a3c7339341"
+	"010000000500000015000000"
+	"15000000107b1c2bcfc9e934"
 	"010007000000"
-	"0a00000000"
-	"00"
-	/* index at 197 */
+	"0a0000000000"
+	"000000"
+	"000102"
+	"04"
+	"3412"
+	/* index at 209 */
 	"4b56544902000000"
 	"64000000000000000300000000000000"
-	"9d000000000000000100000001000000"
-	/* trailer at 237 */
-	"c500000000000000"
-	"e1832737"
+	"a0000000000000000500000001000000"
+	/* trailer at 249 */
+	"d100000000000000"
+	"36b674a0"
 	"0a4b5654454e440a";
 static const struct guest_op tiny_ops0[] = {
 	{.kind = OP_EPOCH, .arg = 0, .gap = 0},
 	{.kind = OP_WRITE, .arg = 0x5000, .gap = 3},
 	{.kind = OP_WRITE, .arg = 0x3000, .gap = 300},
 };
-static const struct guest_op tiny_ops1[] = {{.kind = OP_HLT, .gap = 7}};
-#define TINY_BYTES 257
+static const struct guest_op tiny_ops1[] = {{.kind = OP_HLT, .gap = 7},
+					    {.kind = OP_HLT, .gap = 7},
+					    {.kind = OP_HLT, .gap = 7},
+					    {.kind = OP_HLT, .gap = 7},
+					    {.kind = OP_HLT, .gap = 7 + 0x1234}};
+#define TINY_BYTES 269
 
 static struct trace_meta meta_of(uint32_t n_vcpus)
 {
@@ -111,11 +120,11 @@ static void decodes_bytes_made_by_hand(void)
 	CU_ASSERT_STRING_EQUAL(meta->kernel, "");
 	CU_ASSERT_STRING_EQUAL(meta->workload, "wé");
 	CU_ASSERT(stream_is(r, 0, tiny_ops0, 3));
-	CU_ASSERT(stream_is(r, 1, tiny_ops1, 1));
+	CU_ASSERT(stream_is(r, 1, tiny_ops1, 5));
 	CU_ASSERT_EQUAL(trace_stats(r).blocks, 2);
-	CU_ASSERT_EQUAL(trace_stats(r).ops, 4);
+	CU_ASSERT_EQUAL(trace_stats(r).ops, 8);
 	CU_ASSERT_EQUAL(trace_stats(r).epochs, 1);
-	CU_ASSERT_EQUAL(trace_stats(r).bytes, 197 - 100);
+	CU_ASSERT_EQUAL(trace_stats(r).bytes, 209 - 100);
 	CU_ASSERT_FALSE(trace_stats(r).torn);
 	CU_ASSERT_EQUAL(m.n, 0);
 	trace_close(r);
@@ -140,7 +149,7 @@ static void writes_bytes_made_by_hand(void)
 
 	unhex(tiny_hex, bytes);
 	CU_ASSERT_EQUAL_FATAL(trace_create(path, &meta, NULL, &w), 0);
-	CU_ASSERT_EQUAL(trace_write(w, 1, tiny_ops1, 1), 0);
+	CU_ASSERT_EQUAL(trace_write(w, 1, tiny_ops1, 5), 0);
 	CU_ASSERT_EQUAL(trace_write(w, 0, tiny_ops0, 1), 0);
 	CU_ASSERT_EQUAL(trace_write(w, 0, tiny_ops0 + 1, 2), 0);
 	CU_ASSERT_EQUAL(trace_finish(w, &st), 0);
@@ -252,7 +261,7 @@ static void reads_what_cannot_seek(void)
 	dup2(fds[0], STDIN_FILENO);
 	close(fds[0]);
 	r = reopen("-", NULL);
-	CU_ASSERT(stream_is(r, 1, tiny_ops1, 1));
+	CU_ASSERT(stream_is(r, 1, tiny_ops1, 5));
 	CU_ASSERT(stream_is(r, 0, tiny_ops0, 3));
 	trace_close(r);
 	put_file(path, bytes, TINY_BYTES);
@@ -407,7 +416,7 @@ static void says_what_is_wrong(void)
 	refused(noise, 64, KVMSIM_EPARSE, "offset 0: not a kvmsim trace: the magic differs");
 	refused(b, 5, KVMSIM_EPARSE, "offset 5: the file ends inside its header");
 	refused(b, 60, KVMSIM_EPARSE, "offset 60: the file ends inside its metadata");
-	refused(b, TINY_BYTES + 3, KVMSIM_EPARSE, "offset 257: bytes after the end of the trace");
+	refused(b, TINY_BYTES + 3, KVMSIM_EPARSE, "offset 269: bytes after the end of the trace");
 	b[8] = 2;
 	refused(b, TINY_BYTES, KVMSIM_EVERSION,
 		"offset 8: format version 2; this program reads up to 1");
@@ -418,12 +427,12 @@ static void says_what_is_wrong(void)
 	b[14] = 0, b[96] = 'x';
 	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 16: checksum of the header differs");
 	unhex(tiny_hex, b);
-	b[207] ^= 1;
-	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 205: an entry of the index is impossible");
-	b[207] ^= 1, b[245] ^= 1;
-	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 197: checksum of the index differs");
-	b[245] ^= 1, b[256] ^= 1;
-	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 249: the mark of the file's end differs");
+	b[219] ^= 1;
+	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 217: an entry of the index is impossible");
+	b[219] ^= 1, b[257] ^= 1;
+	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 209: checksum of the index differs");
+	b[257] ^= 1, b[268] ^= 1;
+	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 261: the mark of the file's end differs");
 
 	CU_ASSERT_EQUAL(trace_open(temp_path("none"), &sink, &r), KVMSIM_EIO);
 	CU_ASSERT_PTR_NOT_NULL(strstr(m.last, "/none: cannot open: No such file or directory"));
@@ -446,14 +455,14 @@ static void says_which_block_is_bad(void)
 	struct stream s;
 
 	unhex(tiny_hex, b);
-	b[190] ^= 4; /* in the columns of vCPU 1 */
+	b[200] ^= 4; /* in the columns of vCPU 1 */
 	put_file(path, b, TINY_BYTES);
 	r = reopen(path, &sink);
 	CU_ASSERT(stream_is(r, 0, tiny_ops0, 3));
 	s = read_stream(r, 1);
 	CU_ASSERT_EQUAL(s.error, KVMSIM_EPARSE);
 	CU_ASSERT_EQUAL(s.n, 0);
-	CU_ASSERT_PTR_NOT_NULL(strstr(m.last, "/t: offset 157: checksum of the block differs"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(m.last, "/t: offset 160: checksum of the block differs"));
 	trace_close(r);
 	remove_temp();
 }

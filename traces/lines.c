@@ -52,6 +52,8 @@ static long get(struct lines *l, uint8_t *buf)
 {
 	size_t n = fread(buf, 1, CHUNK, l->in);
 
+	if (!n && ferror(l->in) && errno == EINTR) /* only a handler without SA_RESTART does that */
+		return KVMSIM_EINTR;
 	if (!n && ferror(l->in) && errno == EISDIR)
 		return kvmsim_err(l->errors, KVMSIM_EPARSE, "%s: a directory, not a text trace",
 				  l->name);

@@ -21,7 +21,8 @@ int lines_open(FILE *in, const char *name, const struct kvmsim_errsink *errors, 
 void lines_close(struct lines *l);
 
 /* The next line, NUL-terminated and without its newline, valid until the next call. Returns 1, 0 at
- * the end, KVMSIM_EIO, KVMSIM_EPARSE (a directory) or KVMSIM_ENOMEM. *@whole is false for a line
+ * the end, KVMSIM_EIO, KVMSIM_EPARSE (a directory), KVMSIM_EINTR (a signal) or
+ * KVMSIM_ENOMEM. *@whole is false for a line
  * that is too long, holds a NUL or lacks its newline: it cannot be trusted. A gzip stream that is
  * damaged ends there, and the sink is told (KVMSIM_EPARSE). */
 int lines_next(struct lines *l, const char **line, bool *whole);

@@ -2,22 +2,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
+#include "tests/bench/bench.h"
 #include "traces/block.h"
 #include "traces/format.h"
 #include "traces/trace.h"
 
-/*
- * How fast ops come out of memory and out of a .kvt, and what each takes: median of five runs.
- * Bench programs print "NAME VALUE UNIT bound by ...", one line per figure.
- */
+/* How fast ops come out of memory and out of a .kvt, and what each step takes of it. */
 
 #define OPS   (1u << 23)
 #define BLOCK 4096u
-#define RUNS  5
 
 static uint64_t state = 88172645463325252u;
 static volatile uint64_t sink; /* what was read, so that it is read */
@@ -28,14 +24,6 @@ static uint64_t rnd(void)
 	state ^= state >> 7;
 	state ^= state << 17;
 	return state;
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
 /* Every load and store of a guest: runs over pages, some of them popular, a fetch now and then. */
@@ -68,31 +56,9 @@ static void hits(struct guest_op *ops)
 		ops[i] = (struct guest_op){.kind = OP_READ, .gap = 1, .arg = (rnd() & 2047) << 12};
 }
 
-static int compare(const void *a, const void *b)
+static uint64_t consume(void *arg)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-typedef void (*run_fn)(void *ctx);
-
-static double median(run_fn fn, void *ctx)
-{
-	double t[RUNS];
-
-	for (int i = 0; i < RUNS; i++) {
-		double start = now();
-
-		fn(ctx);
-		t[i] = now() - start;
-	}
-	qsort(t, RUNS, sizeof(t[0]), compare);
-	return t[RUNS / 2];
-}
-
-static void consume(struct op_source src)
-{
+	struct op_source src = *(struct op_source *)arg;
 	const struct guest_op *ops;
 	uint64_t sum = 0;
 	long n;
@@ -104,11 +70,19 @@ static void consume(struct op_source src)
 	if (n < 0)
 		abort();
 	sink = sum;
+	return OPS;
 }
 
-static void consume_fn(void *ctx)
+/* First stores of a guest that does the same over and over, as recorded ones do. */
+static void repeated(struct guest_op *ops)
 {
-	consume(*(struct op_source *)ctx);
+	struct guest_op once[5000];
+
+	for (int i = 0; i < 5000; i++)
+		once[i] = (struct guest_op){
+			.kind = OP_WRITE, .gap = rnd() % 20000, .arg = (rnd() % (1 << 18)) << 12};
+	for (uint32_t i = 0; i < OPS; i++)
+		ops[i] = once[i % 5000];
 }
 
 struct memory {
@@ -142,7 +116,7 @@ struct parts {
 	struct guest_op *ops;
 };
 
-static void checksum_part(void *ctx)
+static uint64_t checksum_part(void *ctx)
 {
 	struct parts *p = ctx;
 	struct block_header h;
@@ -151,9 +125,10 @@ static void checksum_part(void *ctx)
 		block_header_decode(p->file + p->at[i], &h);
 		sink = trace_crc32(0, p->file + p->at[i] + BLOCK_HEADER_BYTES, h.stored_len);
 	}
+	return OPS;
 }
 
-static void unpack_part(void *ctx)
+static uint64_t unpack_part(void *ctx)
 {
 	struct parts *p = ctx;
 	struct block_header h;
@@ -166,10 +141,11 @@ static void unpack_part(void *ctx)
 			ZSTD_decompressDCtx(p->zstd, p->raw, h.raw_len, payload, h.stored_len);
 		sink = p->raw[0];
 	}
+	return OPS;
 }
 
 /* Decodes one block's columns as often as there are blocks: warm, as after unpacking. */
-static void columns_part(void *ctx)
+static uint64_t columns_part(void *ctx)
 {
 	struct parts *p = ctx;
 	const uint8_t *payload = p->file + p->at[0] + BLOCK_HEADER_BYTES, *raw = payload;
@@ -186,6 +162,15 @@ static void columns_part(void *ctx)
 			abort();
 		sink = p->ops[h.n_ops - 1].arg;
 	}
+	return OPS;
+}
+
+static void line(const char *what, const char *step, bench_fn fn, void *arg, const char *bound)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s: %s", what, step);
+	bench_run(name, "ops", fn, arg, bound);
 }
 
 static void measure(const char *what, void (*fill)(struct guest_op *))
@@ -195,58 +180,49 @@ static void measure(const char *what, void (*fill)(struct guest_op *))
 	char path[] = "/tmp/kvmsim-bench-XXXXXX";
 	struct memory m = {.ops = ops};
 	struct op_source from_memory = {memory_next, memory_rewind, &m}, from_file;
+	struct parts p = {.raw = malloc(BLOCK_RAW_MAX),
+			  .ops = malloc(TRACE_BLOCK_OPS * sizeof(*p.ops)),
+			  .zstd = ZSTD_createDCtx()};
 	struct trace_writer *w;
 	struct trace_reader *r;
 	struct trace_stats st;
-	struct parts p = {0};
-	double memory, file, encode, crc, zstd, columns;
+	uint64_t packed = 0;
 	size_t *at, end;
+	uint8_t *file;
+	int fd = mkstemp(path);
 	FILE *f;
 
-	if (!ops || close(mkstemp(path)))
+	if (!ops || !p.raw || !p.ops || !p.zstd || fd < 0)
 		abort();
+	close(fd);
 	fill(ops);
-	memory = median(consume_fn, &from_memory);
-
-	encode = now();
 	if (trace_create(path, &meta, NULL, &w) || trace_write(w, 0, ops, OPS) ||
-	    trace_finish(w, &st))
+	    trace_finish(w, &st) || trace_open(path, NULL, &r) || trace_source(r, 0, &from_file))
 		abort();
-	encode = now() - encode;
-	if (trace_open(path, NULL, &r) || trace_source(r, 0, &from_file))
-		abort();
-	file = median(consume_fn, &from_file);
-
-	p.file = malloc(st.bytes);
-	p.raw = malloc(BLOCK_RAW_MAX);
-	p.ops = malloc(TRACE_BLOCK_OPS * sizeof(*p.ops));
-	p.zstd = ZSTD_createDCtx();
-	p.at = at = malloc((st.blocks + 1) * sizeof(*at));
+	p.file = file = malloc(st.bytes);
+	p.at = at = malloc(st.blocks * sizeof(*at));
 	f = fopen(path, "rb");
-	if (!p.file || !p.raw || !p.ops || !p.zstd || !at || !f ||
-	    fread((uint8_t *)p.file, 1, st.bytes, f) != st.bytes)
+	if (!file || !at || !f || fread(file, 1, st.bytes, f) != st.bytes)
 		abort();
 	fclose(f);
-	for (end = HEADER_BYTES + get32(p.file + 12); p.n < st.blocks; p.n++) {
+	for (end = HEADER_BYTES + get32(file + 12); p.n < st.blocks; p.n++) {
 		at[p.n] = end;
-		end += BLOCK_HEADER_BYTES + get32(p.file + end + 16);
+		packed += file[end + 6] == CODEC_ZSTD;
+		end += BLOCK_HEADER_BYTES + get32(file + end + 16);
 	}
-	crc = median(checksum_part, &p);
-	zstd = median(unpack_part, &p);
-	columns = median(columns_part, &p);
-
-	printf("trace %s: %.2f bytes/op in the file, written at %.1f M ops/s\n", what,
-	       (double)st.bytes / OPS, OPS / encode / 1e6);
-	printf("trace %s from memory: %.0f M ops/s, bound by reading 16 bytes/op\n", what,
-	       OPS / memory / 1e6);
-	printf("trace %s from .kvt: %.0f M ops/s, bound by %s (ns/op: zstd %.2f, columns %.2f, "
-	       "checksum %.2f, the reader of the ops %.2f)\n",
-	       what, OPS / file / 1e6, zstd > columns ? "zstd" : "columns", zstd / OPS * 1e9,
-	       columns / OPS * 1e9, crc / OPS * 1e9, memory / OPS * 1e9);
+	printf("%s: %.2f bytes per op, %.0f%% of the blocks by zstd\n", what,
+	       (double)st.bytes / OPS, 100.0 * packed / st.blocks);
+	line(what, "from memory", consume, &from_memory, "16 bytes per op from memory");
+	line(what, "from .kvt", consume, &from_file,
+	     "the sum of the steps below and the line above");
+	line(what, "checksums", checksum_part, &p, "zlib's CRC-32");
+	if (packed)
+		line(what, "zstd", unpack_part, &p, "zstd");
+	line(what, "columns", columns_part, &p, "unpacking and storing 16 bytes per op");
 	trace_close(r);
 	unlink(path);
 	ZSTD_freeDCtx(p.zstd);
-	free((uint8_t *)p.file);
+	free(file);
 	free(p.raw);
 	free(p.ops);
 	free(at);
@@ -257,6 +233,7 @@ int main(void)
 {
 	measure("loads and stores", dense);
 	measure("first stores", sparse);
+	measure("repeated stores", repeated);
 	measure("hits", hits);
 	return 0;
 }

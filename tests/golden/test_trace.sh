@@ -99,6 +99,22 @@ exits 2 "two slots overlap" "$k" import --vram-gfn 0x3ffff -o "$tmp/no.kvt" $exc
 { cat $excerpt; echo "9300000000 0 S zz"; echo "9300000001 0 L 1 2 3 4"; } >"$tmp/dirty.tr"
 exits 1 "303 lines, 301 events, 1 unknown, 1 damaged, 0 out of order; first damaged line 302" \
 	"$k" import --strict -o "$tmp/d.kvt" "$tmp/dirty.tr"
+
+# A signal in the middle: the temporary file is removed, the status is 130.
+mkfifo "$tmp/fifo"
+"$k" import -o "$tmp/no.kvt" "$tmp/fifo" 2>"$tmp/err" &
+pid=$!
+exec 9>"$tmp/fifo"
+head -n 5 $excerpt >&9
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	ls "$tmp"/no.kvt.*.tmp >/dev/null 2>&1 && break
+	sleep 0.1
+done
+kill -TERM "$pid"
+wait "$pid"
+check "import: a signal ends it with 130" [ $? -eq 130 ]
+exec 9>&-
+check "import: it says so" grep -q "interrupted; .*no.kvt was not written" "$tmp/err"
 check "nothing is left over" sh -c "! ls \"$tmp\" | grep -E 'no.kvt|tmp'"
 
 echo "trace-golden: $passed passed, $failed failed, 0 skipped"

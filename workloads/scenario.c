@@ -161,18 +161,21 @@ static int find_workload(const struct parser *p, struct scenario *s)
 {
 	const struct entry *e = find_entry(p, "workload");
 
-	if (!e)
-		return kvmsim_err(p->errors, KVMSIM_EPARSE,
-				  "%s: no 'workload' in a section [scenario]", p->path);
+	if (!e) {
+		kvmsim_err(p->errors, KVMSIM_EPARSE, "%s: no 'workload' in a section [scenario]",
+			   p->path);
+		return KVMSIM_EPARSE;
+	}
 	for (size_t i = 0; i < workload_count(); i++) {
 		if (!strcmp(workloads[i]->name, e->value))
 			s->workload = workloads[i];
 	}
-	if (!s->workload)
-		return kvmsim_err(p->errors, KVMSIM_ENOENT,
-				  "%s:%u: no workload '%s'; there are framebuffer, migration, "
-				  "pagelist",
-				  p->path, e->line, e->value);
+	if (!s->workload) {
+		kvmsim_err(p->errors, KVMSIM_ENOENT,
+			   "%s:%u: no workload '%s'; there are framebuffer, migration, pagelist",
+			   p->path, e->line, e->value);
+		return KVMSIM_ENOENT;
+	}
 	for (size_t i = 0; s->workload->params[i].name; i++)
 		s->param[i] = s->workload->params[i].def;
 	return 0;
@@ -241,7 +244,7 @@ out:
 
 int scenario_open(const char *path, const struct kvmsim_errsink *errors, struct scenario **out)
 {
-	char *text;
+	char *text = NULL;
 	size_t len;
 	int err = scenario_read_file(path, errors, &text, &len);
 

@@ -194,7 +194,7 @@ static int add_pages(const char *path, unsigned line, const struct kvmsim_errsin
 		text += strspn(text, " \t\r");
 		if (!*text)
 			return 0;
-		uint64_t first, last;
+		uint64_t first = 0, last;
 		const char *end = scenario_number(text, &first);
 
 		last = first;
@@ -254,7 +254,7 @@ static int add_lines(const char *path, char *text, const struct kvmsim_errsink *
 int scenario_rounds_file(const struct parser *p, const struct entry *e, struct scenario *s)
 {
 	const char *slash = strrchr(p->path, '/');
-	char *path, *text;
+	char *path, *text = NULL;
 	size_t len;
 	int err;
 

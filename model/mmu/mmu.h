@@ -204,6 +204,12 @@ static inline void kvm_touch(struct task *t, struct kvm *kvm, uint64_t addr, uin
 		kvm->dead = true;
 }
 
+static inline void kvm_prefetch(struct task *t, struct kvm *kvm, uint64_t addr, uint32_t bytes)
+{
+	if (kvm->cache && cache_prefetch(t, kvm->cache, addr, bytes) == KVMSIM_ENOMEM)
+		kvm->dead = true;
+}
+
 static inline struct kvm_mmu_page *sptep_to_sp(const uint64_t *sptep)
 {
 	return (struct kvm_mmu_page *)((uintptr_t)sptep & ~(uintptr_t)(PAGE_SIZE - 1));

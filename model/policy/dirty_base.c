@@ -155,6 +155,11 @@ static bool walk_sp(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, vo
 
 	if (old ? !(sp->slot_bitmap >> slot->id & 1) : sp->role.level != PG_LEVEL_4K)
 		return true;
+	/* 512 tests take longer than a line from memory: the next header is there when needed. */
+	if (kvm->preset->list_prefetch && sp->link.next != &kvm->active_pages)
+		kvm_prefetch(t, kvm,
+			     list_entry(sp->link.next, struct kvm_mmu_page, link)->header_addr,
+			     KADDR_SP_HOT_BYTES);
 	for (unsigned i = 0; i < PTES_PER_PAGE; i++) {
 		uint64_t *sptep = &sp->spt[i], spte;
 

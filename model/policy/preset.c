@@ -26,6 +26,7 @@ static const struct kvm_preset presets[] = {
 		.bitmap = BITMAP_SWAP,
 		.hash_shift = 10,
 		.slot_bitmap = true,
+		.list_prefetch = true,
 		.protect_by_walk = true,
 	},
 };

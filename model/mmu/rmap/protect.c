@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/rmap/rmap.h"
+#include "model/policy/preset.h"
 
 /* @pt_protect: the page becomes a shadowed page table, so W may not come back by a fast fault. */
 static bool spte_write_protect(struct task *t, struct kvm *kvm, uint64_t *sptep, bool pt_protect)
@@ -144,6 +145,9 @@ static void for_each_shadow_page (struct task *t, struct kvm * kvm,
 	for (uint64_t i = 0; i < kvm->n_background; i++) {
 		charge(t, COUNT_walk_sp, 1);
 		kvm_touch(t, kvm, kvm->background_header_addr[i], KADDR_SP_HOT_BYTES, false);
+		if (kvm->preset->list_prefetch && i + 1 < kvm->n_background)
+			kvm_prefetch(t, kvm, kvm->background_header_addr[i + 1],
+				     KADDR_SP_HOT_BYTES);
 		charge(t, COUNT_walk_spte, PTES_PER_PAGE);
 		kvm_touch(t, kvm, kvm->background_spt_addr[i], PAGE_SIZE, false);
 	}

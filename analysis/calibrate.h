@@ -12,8 +12,9 @@
  * is chosen among the recipe's values by running again.
  */
 struct calibration {
-	double group[RECIPE_MAX_GROUPS]; /* price of weight 1 */
-	double group_cov[RECIPE_MAX_GROUPS * RECIPE_MAX_GROUPS];
+	double group[RECIPE_MAX_GROUPS];			 /* price of weight 1 */
+	double group_cov[RECIPE_MAX_GROUPS * RECIPE_MAX_GROUPS]; /* widened by Student's t for few
+								  * rows: 1.96 sigma is 95% */
 	double price[N_COUNTS];
 	double *cov; /* N_COUNTS * N_COUNTS, owned: calibration_free() */
 	uint64_t latent;

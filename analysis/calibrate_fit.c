@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gsl/gsl_cdf.h>
+
 #include "analysis/calibrate.h"
 #include "analysis/nnls.h"
 
@@ -69,6 +71,20 @@ static int spread(const struct recipe *r, struct calibration *c)
 	return 0;
 }
 
+/* Few rows leave few degrees of freedom: the covariance is widened so that 1.96 standard errors are
+ * Student's 95% interval, for readers who know only the errors. */
+static void widen(const struct recipe *r, struct calibration *c)
+{
+	size_t positive = 0;
+
+	for (size_t g = 0; g < r->n_groups; g++)
+		positive += c->group[g] > 0;
+	double t = gsl_cdf_tdist_Pinv(0.975, c->n_rows - positive) / gsl_cdf_ugaussian_Pinv(0.975);
+
+	for (size_t i = 0; i < r->n_groups * r->n_groups; i++)
+		c->group_cov[i] *= t * t;
+}
+
 static int solve(const struct recipe *r, const double *a, const double *b, size_t n,
 		 const struct kvmsim_errsink *errors, struct calibration *out)
 {
@@ -84,7 +100,10 @@ static int solve(const struct recipe *r, const double *a, const double *b, size_
 		return kvmsim_err(errors, err,
 				  "%s: the fit does not meet the optimality conditions", r->name);
 	err = err ? err : nnls_covariance(a, n, r->n_groups, out->group, out->rss, out->group_cov);
-	return err ? err : spread(r, out);
+	if (err)
+		return err;
+	widen(r, out);
+	return spread(r, out);
 }
 
 int calibrate_counts(const struct recipe *r, const double *counts, const double *measured,

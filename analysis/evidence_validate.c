@@ -40,15 +40,15 @@ static bool in_range(const struct evidence_row *row)
 
 static int table_rows(const struct evidence *e, const struct profile *p)
 {
-	struct table *t = table_create("lrrrrrrl");
+	struct table *t = table_create("lrrrrrrrl");
 	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
 	int err;
 
 	if (!t)
 		return KVMSIM_ENOMEM;
 	printf("%s: GET_DIRTY_LOG, %s on %s\n\n", e->path, profile_unit(p), profile_machine(p));
-	const char *const heads[] = {"series",	 "slot pages", "nr_dirty", "predicted",
-				     "+- (95%)", "measured",   "error",	   "row"};
+	const char *const heads[] = {"series",	    "slot pages", "run",   "nr_dirty", "predicted",
+				     "prices' 95%", "measured",	  "error", "row"};
 	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
 		table_cell(t, "%s", heads[i]);
 	for (size_t i = 0; i < e->n_rows; i++) {
@@ -58,9 +58,11 @@ static int table_rows(const struct evidence *e, const struct profile *p)
 			continue;
 		table_cell(t, "%s", row->series_name);
 		table_cell(t, "%s", out_u64(a, row->slot_pages));
+		table_cell(t, "%s", row->run ? out_u64(a, row->run) : "all");
 		table_cell(t, "%s", out_u64(a, row->nr_dirty));
 		table_cell(t, "%s", out_u64(a, llround(row->prediction.cycles)));
-		table_cell(t, "%s", row->sigma > 0 ? out_u64(b, llround(half_width(row))) : "");
+		table_cell(t, "%s%s", row->sigma > 0 ? "+- " : "",
+			   row->sigma > 0 ? out_u64(b, llround(half_width(row))) : "");
 		table_cell(t, "%s", out_u64(c, llround(row->measured)));
 		table_cell(t, "%+.1f%%", 100 * row->error);
 		table_cell(t, "%s", role(row));
@@ -78,8 +80,9 @@ static int table_identified(const struct evidence *e)
 
 	if (!t)
 		return KVMSIM_ENOMEM;
-	printf("\nActive shadow pages that a walk's time implies: identification, no "
-	       "prediction.\n\n");
+	printf("\nActive shadow pages that a walk's time implies, if all of each is walked:\n"
+	       "identification, no prediction; the price of a page is not fitted on these "
+	       "rows.\n\n");
 	const char *const heads[] = {"series",	       "nr_dirty", "measured", "implied pages",
 				     "price per page", "at most",  "in range"};
 	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
@@ -144,6 +147,7 @@ static void print_csv(const struct evidence *e)
 		csv_text(&c, row->series_name);
 		csv_text(&c, row->policy->name);
 		csv_field(&c, "%llu", (unsigned long long)row->slot_pages);
+		csv_field(&c, "%llu", (unsigned long long)row->run);
 		csv_field(&c, "%llu", (unsigned long long)row->nr_dirty);
 		csv_text(&c, role(row));
 		csv_field(&c, "%.1f", row->measured);
@@ -166,10 +170,19 @@ static void print_csv(const struct evidence *e)
 
 static void csv_heading(void)
 {
-	static const char *const names[] = {"file",	  "line",	"series",
-					    "policy",	  "slot_pages", "nr_dirty",
-					    "row",	  "measured",	"predicted",
-					    "half_width", "error",	"implied_shadow_pages",
+	static const char *const names[] = {"file",
+					    "line",
+					    "series",
+					    "policy",
+					    "slot_pages",
+					    "run",
+					    "nr_dirty",
+					    "row",
+					    "measured",
+					    "predicted",
+					    "half_width",
+					    "error",
+					    "implied_shadow_pages",
 					    "in_range"};
 	struct csv_out c = {.to = stdout};
 
@@ -194,6 +207,7 @@ static json_t *row_json(const struct evidence_row *row)
 	err |= json_object_set_new(o, "series", json_string(row->series_name));
 	err |= json_object_set_new(o, "policy", json_string(row->policy->name));
 	err |= json_object_set_new(o, "slot_pages", json_u64(row->slot_pages));
+	err |= json_object_set_new(o, "run", json_u64(row->run));
 	err |= json_object_set_new(o, "nr_dirty", json_u64(row->nr_dirty));
 	err |= json_object_set_new(o, "row", json_string(role(row)));
 	err |= json_object_set_new(o, "measured", rounded(row->measured, 0.125));

@@ -142,6 +142,30 @@ static void covariance_of_a_group(void)
 	recipe_free(r);
 }
 
+/* A mean of 9, 11 and 13, each relative to itself: by hand. With w = 1 / y the price is
+ * sum(w) / sum(w^2), s^2 = sum((1 - w price)^2) / 2, its variance s^2 / sum(w^2), and Student's
+ * 97.5% point for 2 degrees of freedom is 4.302653 against the normal's 1.959964. */
+static void few_rows_widen_the_covariance(void)
+{
+	struct recipe *r = recipe(HEAD "[group]\ncall = get_dirty_log\n" BOUNDS);
+	const double y[] = {9, 11, 13}, waited[3] = {0};
+	double counts[3 * N_COUNTS] = {0}, sw = 0, sww = 0, s2 = 0;
+	struct calibration c;
+
+	for (int i = 0; i < 3; i++) {
+		counts[i * N_COUNTS + COUNT_get_dirty_log] = 1;
+		sw += 1 / y[i];
+		sww += 1 / (y[i] * y[i]);
+	}
+	for (int i = 0; i < 3; i++)
+		s2 += pow(1 - sw / sww / y[i], 2) / 2;
+	CU_ASSERT_EQUAL_FATAL(calibrate_counts(r, counts, y, waited, 3, &sink, &c), 0);
+	CU_ASSERT_DOUBLE_EQUAL(c.group[0], sw / sww, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(sqrt(c.group_cov[0]), sqrt(s2 / sww) * 4.302653 / 1.959964, 1e-5);
+	calibration_free(&c);
+	recipe_free(r);
+}
+
 static void too_little_data_is_refused(void)
 {
 	struct recipe *r = recipe(HEAD GROUPS BOUNDS);
@@ -210,6 +234,7 @@ static CU_TestInfo tests[] = {{"recipes_are_read", recipes_are_read},
 			      {"bad_recipes_are_refused", bad_recipes_are_refused},
 			      {"prices_are_recovered", prices_are_recovered},
 			      {"covariance_of_a_group", covariance_of_a_group},
+			      {"few_rows_widen_the_covariance", few_rows_widen_the_covariance},
 			      {"too_little_data_is_refused", too_little_data_is_refused},
 			      {"inseparable_groups_are_named", inseparable_groups_are_named},
 			      {"profile_text_is_a_profile", profile_text_is_a_profile},

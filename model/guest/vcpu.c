@@ -120,34 +120,51 @@ int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value)
 	return 0;
 }
 
-static int write_part(struct kvm_vcpu *v, gva_t gva, unsigned len, uint64_t value)
+static int store(struct kvm_vcpu *v, const struct vcpu_tlb_entry *e, gva_t gva, unsigned len,
+		 uint64_t value)
 {
-	struct vcpu_tlb_entry *e;
-	int r;
-
-	if (private_hit(v, gva, PFERR_WRITE))
-		return 0;
-	r = translate(v, gva, PFERR_WRITE, len, value, &e);
-	if (r)
-		return r == VCPU_EMULATED ? 0 : r;
 	guest_store(v, entry_gpa(e, gva), len, value);
 	return v->kvm->dead ? KVMSIM_ENOMEM : 0;
+}
+
+/* A store over a page's end: nothing is stored before both pages can be. */
+static int write_across(struct kvm_vcpu *v, gva_t gva, unsigned part, unsigned len, uint64_t value)
+{
+	struct vcpu_tlb_entry *first, *second;
+	uint64_t rest = value >> (8 * part);
+	int r = translate(v, gva + part, PFERR_WRITE, len - part, rest, &second);
+	bool emulated = r == VCPU_EMULATED;
+
+	if (r && !emulated)
+		return r;
+	r = translate(v, gva, PFERR_WRITE, part, value, &first);
+	if (r && r != VCPU_EMULATED)
+		return r;
+	if (!emulated) {
+		second = tlb_lookup(&v->tlb, gva + part, TLB_WRITE);
+		if (!second)
+			return VCPU_RESTART;
+		guest_store(v, entry_gpa(second, gva + part), len - part, rest);
+	}
+	return r == VCPU_EMULATED ? 0 : store(v, first, gva, part, value);
 }
 
 int vcpu_write(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)
 {
 	unsigned part = first_part(gva, len);
+	struct vcpu_tlb_entry *e;
 	int r;
 
 	if (len - 1 > 7)
 		return KVMSIM_EINVAL;
-	/* The last part first: a fault there restarts before anything is stored. */
-	if (part < len) {
-		r = write_part(v, gva + part, len - part, value >> (8 * part));
-		if (r)
-			return r;
-	}
-	return write_part(v, gva, part, value);
+	if (part < len)
+		return write_across(v, gva, part, len, value);
+	if (private_hit(v, gva, PFERR_WRITE))
+		return 0;
+	r = translate(v, gva, PFERR_WRITE, len, value, &e);
+	if (r)
+		return r == VCPU_EMULATED ? 0 : r;
+	return store(v, e, gva, len, value);
 }
 
 int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)

@@ -19,10 +19,13 @@
  *		r = r ? r : vcpu_write(v, addr, 4, value);
  *	} while (r == VCPU_RESTART);
  *
+ * An access takes no time but for what it causes: the instructions themselves are vcpu_gap()'s.
+ *
  * A function returns 0 (done), VCPU_RESTART (the access exited, was handled, and the vCPU is back
  * in guest mode: run the instruction again from its fetch), VCPU_USERSPACE (an exit to userspace
- * is pending: the VMM acts, then the next call enters with KVM_RUN), or a negative error
- * (KVMSIM_ECANCELED ends the thread).
+ * is pending: the VMM acts, then the next call enters with KVM_RUN and the instruction is done: it
+ *is not restarted; of a device's register that was read the value is the VMM's), or a negative
+ *error (KVMSIM_ECANCELED ends the thread).
  */
 #define VCPU_RESTART   1
 #define VCPU_USERSPACE 2

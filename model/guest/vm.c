@@ -152,7 +152,7 @@ long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64
 	if (slot && memslot_logged(slot)) {
 		r = kvm->dirty->harvest(t, kvm, slot, bitmap);
 		if (r >= 0)
-			store_log_harvest(kvm, slot, bitmap, kvm->last_flush_done);
+			store_log_harvest(kvm, slot, bitmap);
 	} else {
 		r = KVMSIM_ENOENT;
 	}

@@ -76,8 +76,9 @@ int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm
  * bits set, or KVMSIM_ENOENT (no such slot, or not logged), KVMSIM_ECANCELED. */
 long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);
 
-/* Guest memory, as the host sees it: only pages that were written here or by the guest exist;
- * others read as zero. For page tables, op lists and code. No time passes. */
+/* Guest memory, as the host sees it, for page tables, op lists and code: pages that were written
+ * here exist, and what the guest stores in them is kept; others read as zero (but see keep_stores
+ * above). No time passes. */
 void kvm_write_guest_u64(struct kvm *kvm, uint64_t gpa, uint64_t value);
 uint64_t kvm_read_guest_u64(struct kvm *kvm, uint64_t gpa);
 

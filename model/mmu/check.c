@@ -49,16 +49,6 @@ static int check_against_gpte(const struct kvm *kvm, const struct kvm_mmu_page *
 	return 0;
 }
 
-static bool shadowed(const struct kvm *kvm, gfn_t gfn)
-{
-	struct kvm_mmu_page *sp;
-
-	list_for_each_entry (sp, &kvm->active_pages, link)
-		if (!sp->role.direct && sp->gfn == gfn && !sp_obsolete(kvm, sp))
-			return true;
-	return false;
-}
-
 static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i)
 {
 	uint64_t spte = sp->spt[i], addr;
@@ -75,7 +65,7 @@ static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsi
 	if (chain_count(gfn_to_rmap(slot, gfn, level, &addr), &sp->spt[i]) != 1)
 		return bad(kvm, "spte for gfn %#llx is not once in its rmap",
 			   (unsigned long long)gfn);
-	if (spte_writable(spte) && kvm->indirect_pages && shadowed(kvm, gfn))
+	if (spte_writable(spte) && kvm->indirect_pages && first_indirect_sp(kvm, gfn))
 		return bad(kvm, "shadowed table %#llx is writable", (unsigned long long)gfn);
 	if (sp->role.direct || level > PG_LEVEL_4K)
 		return 0;
@@ -135,6 +125,10 @@ int mmu_check(const struct kvm *kvm)
 	if (links != parents)
 		return bad(kvm, "%llu links to shadow pages, %llu parent entries",
 			   (unsigned long long)links, (unsigned long long)parents);
+	/* A root that was zapped is counted until the last vCPU lets go of it. */
+	for (uint64_t i = 0; i < kvm->n_page_of_pfn; i++)
+		pages += kvm->page_of_pfn[i] && kvm->page_of_pfn[i]->role.invalid &&
+			 kvm->page_of_pfn[i]->root_count;
 	if (pages != kvm->n_used_pages)
 		return bad(kvm, "%llu shadow pages are active, %llu are counted",
 			   (unsigned long long)pages, (unsigned long long)kvm->n_used_pages);

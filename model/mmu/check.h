@@ -10,8 +10,8 @@
  */
 struct store_log {
 	/* Stores after this time must be reported by the next harvest, or their bits be set. */
-	cycles_t since;
-	cycles_t last[]; /* by page, 1 + the time of its last store; 0: never */
+	cycles_t since, flushed; /* of the harvest that is going on */
+	cycles_t last[];	 /* by page, 1 + the time of its last store; 0: never */
 };
 
 /* False: out of memory. */
@@ -19,9 +19,10 @@ bool store_log_alloc(struct kvm *kvm, struct kvm_memory_slot *slot);
 /* Logging begins: only stores after @now count. */
 void store_log_arm(struct kvm_memory_slot *slot, cycles_t now);
 void store_log_add(struct kvm_memory_slot *slot, gfn_t gfn, cycles_t now);
-/* A harvest whose flush ended at @now has reported @bitmap; adds to the VM's tallies. */
-void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint64_t *bitmap,
-		       cycles_t now);
+/* The flush of a harvest has reached every vCPU. */
+void store_log_flushed(struct kvm_memory_slot *slot, cycles_t now);
+/* A harvest has reported @bitmap; adds to the VM's tallies. */
+void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint64_t *bitmap);
 /* Pages stored to since the last harvest whose bits are not set. */
 uint64_t store_log_lost(const struct kvm_memory_slot *slot);
 

@@ -39,7 +39,6 @@ void kvm_flush_remote_tlbs(struct task *t, struct kvm *kvm)
 	kvm->stat[STAT_remote_tlb_flush_requests]++;
 	if (kvm_make_all_cpus_request(t, kvm, REQ_TLB_FLUSH))
 		kvm->stat[STAT_remote_tlb_flush]++;
-	kvm->last_flush_done = task_now(t);
 	activity_leave(t, was);
 }
 

@@ -124,7 +124,6 @@ struct kvm {
 	uint32_t n_vcpus;
 	uint64_t stat[N_KVM_STATS]; /* only VM-wide ones are used */
 
-	cycles_t last_flush_done; /* checkers: when the last remote flush had reached all */
 	uint64_t false_dirties, lost_stores;
 };
 

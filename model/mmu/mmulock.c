@@ -22,10 +22,20 @@ int mmu_lock(struct task *t, struct kvm *kvm)
 
 void mmu_unlock(struct task *t, struct kvm *kvm)
 {
-	if (kvm->preset->mmu_lock_rw)
+	/* Not held: it could not be taken again after a break, the task is cancelled. */
+	if (kvm->preset->mmu_lock_rw && rwlock_is_held(t, &kvm->mmu_lock.rw))
 		write_unlock(t, &kvm->mmu_lock.rw);
-	else
+	else if (!kvm->preset->mmu_lock_rw)
 		spin_unlock(t, &kvm->mmu_lock.spin);
+}
+
+int mmu_lock_break(struct task *t, struct kvm *kvm)
+{
+	touch_shared(t);
+	if (!kvm->preset->mmu_lock_rw || !rwlock_is_contended(&kvm->mmu_lock.rw))
+		return 0;
+	write_unlock(t, &kvm->mmu_lock.rw);
+	return write_lock(t, &kvm->mmu_lock.rw);
 }
 
 int slots_lock(struct task *t, struct kvm *kvm)

@@ -13,7 +13,13 @@ bool store_log_alloc(struct kvm *kvm, struct kvm_memory_slot *slot)
 void store_log_arm(struct kvm_memory_slot *slot, cycles_t now)
 {
 	if (slot->stores)
-		slot->stores->since = now;
+		slot->stores->since = slot->stores->flushed = now;
+}
+
+void store_log_flushed(struct kvm_memory_slot *slot, cycles_t now)
+{
+	if (slot->stores)
+		slot->stores->flushed = now;
 }
 
 void store_log_add(struct kvm_memory_slot *slot, gfn_t gfn, cycles_t now)
@@ -26,8 +32,7 @@ static bool bit(const uint64_t *bitmap, uint64_t i)
 	return bitmap[i / 64] >> (i % 64) & 1;
 }
 
-void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint64_t *bitmap,
-		       cycles_t now)
+void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint64_t *bitmap)
 {
 	struct store_log *log = slot->stores;
 
@@ -41,7 +46,7 @@ void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint
 		else if (stored && !bit(slot->dirty_bitmap, i))
 			kvm->lost_stores++;
 	}
-	log->since = now;
+	log->since = log->flushed;
 }
 
 uint64_t store_log_lost(const struct kvm_memory_slot *slot)

@@ -29,6 +29,8 @@ void dirty_swap_bitmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *
 uint64_t dirty_count(struct task *t, const struct kvm_memory_slot *slot);
 /* Scans for a word that is not zero. */
 bool dirty_any(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+/* The flush that every harvest of dirty pages ends with. */
+void dirty_flush(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 /* The snapshot (@dirty) or zeros to userspace. */
 void dirty_copy_out(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, bool dirty,
 		    uint64_t *bitmap);

@@ -132,6 +132,12 @@ bool dirty_any(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 	return false;
 }
 
+void dirty_flush(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	kvm_flush_remote_tlbs(t, kvm);
+	store_log_flushed(slot, task_now(t));
+}
+
 void dirty_copy_out(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, bool dirty,
 		    uint64_t *bitmap)
 {

@@ -56,7 +56,7 @@ static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 	}
 	if (r)
 		return r;
-	kvm_flush_remote_tlbs(t, kvm);
+	dirty_flush(t, kvm, slot);
 	dirty_copy_out(t, kvm, slot, true, bitmap);
 	n = 0;
 	for (uint64_t i = 0; i < memslot_bitmap_words(slot); i++)

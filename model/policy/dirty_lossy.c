@@ -30,7 +30,7 @@ static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 	if (n < 0)
 		return n;
 	if (n)
-		kvm_flush_remote_tlbs(t, kvm);
+		dirty_flush(t, kvm, slot);
 	dirty_copy_out(t, kvm, slot, true, bitmap);
 	return n;
 }

@@ -17,7 +17,7 @@ static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 			return r;
 		kvm->backend->protect_slot(t, kvm, slot);
 		mmu_unlock(t, kvm);
-		kvm_flush_remote_tlbs(t, kvm);
+		dirty_flush(t, kvm, slot);
 	}
 	dirty_copy_out(t, kvm, slot, true, bitmap);
 	return n;

@@ -13,7 +13,7 @@ static long walk_and_flush(struct task *t, struct kvm *kvm, struct kvm_memory_sl
 		return r;
 	dirty_protect_by_walk(t, kvm, slot);
 	mmu_unlock(t, kvm);
-	kvm_flush_remote_tlbs(t, kvm);
+	dirty_flush(t, kvm, slot);
 	return 0;
 }
 

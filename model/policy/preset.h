@@ -24,7 +24,7 @@ struct kvm_preset {
 	bool fast_page_fault; /* write protection of logging is lifted without mmu_lock */
 	bool mmu_lock_rw;     /* an rwlock; otherwise a spinlock */
 	bool slot_bitmap;     /* shadow pages know the slots that they map: a walk skips the rest */
-	bool list_prefetch;	/* walking a list prefetches the next node (list.h until 3.0) */
+	bool list_prefetch;   /* walking a list prefetches the next node (list.h until 3.0) */
 	bool protect_by_walk; /* enabling the log walks the shadow pages */
 	bool zap_collapsible; /* disabling it looks for sptes that can be larger */
 };

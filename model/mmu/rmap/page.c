@@ -215,6 +215,24 @@ void link_shadow_page(struct kvm_vcpu *v, uint64_t *sptep, struct kvm_mmu_page *
 		*sptep = 0;
 }
 
+static struct kvm_mmu_page *skip_to_indirect(const struct kvm *kvm, struct kvm_mmu_page *sp,
+					     gfn_t gfn)
+{
+	while (sp && (sp->gfn != gfn || sp->role.direct || sp_obsolete(kvm, sp)))
+		sp = sp->hash_next;
+	return sp;
+}
+
+struct kvm_mmu_page *first_indirect_sp(const struct kvm *kvm, gfn_t gfn)
+{
+	return skip_to_indirect(kvm, kvm->hash[sp_hash(kvm, gfn)], gfn);
+}
+
+struct kvm_mmu_page *next_indirect_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp)
+{
+	return skip_to_indirect(kvm, sp->hash_next, sp->gfn);
+}
+
 bool has_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn)
 {
 	struct kvm_mmu_page *sp;

@@ -76,47 +76,56 @@ static bool clear_dirty_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_s
 	return flush;
 }
 
-static bool protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+/* Calls @fn for each rmap of the slot from 4K pages up to @max_level. mmu_lock is let go between
+ * two of them when others wait for it. True when any call was. */
+static bool
+for_each_slot_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, int max_level,
+		   bool (*fn)(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head))
 {
-	bool flush = false;
+	bool any = false;
 
-	for (int l = PG_LEVEL_4K; l <= MAX_HUGE_LEVEL; l++) {
+	for (int l = PG_LEVEL_4K; l <= max_level; l++) {
 		uint64_t n = memslot_lpages(slot, l);
 
 		for (uint64_t i = 0; i < n; i++) {
 			charge(t, COUNT_slot_rmap_head, 1);
 			kvm_touch(t, kvm, slot->rmap_addr[l - 1] + i * sizeof(*slot->rmap[0]),
 				  sizeof(*slot->rmap[0]), false);
-			flush |= rmap_write_protect(t, kvm, &slot->rmap[l - 1][i], false);
+			any |= fn(t, kvm, &slot->rmap[l - 1][i]);
+			if (mmu_lock_break(t, kvm))
+				return any;
 		}
 	}
-	return flush;
+	return any;
 }
 
-/* The host maps nothing larger than 4 KiB, so no spte can be collapsed; they are all looked at. */
-static bool zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+static bool protect_for_log(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head)
 {
-	for (int l = PG_LEVEL_4K; l < MAX_HUGE_LEVEL; l++) {
-		uint64_t n = memslot_lpages(slot, l);
+	return rmap_write_protect(t, kvm, head, false);
+}
 
-		for (uint64_t i = 0; i < n; i++) {
-			struct rmap_iter it;
-			uint64_t *sptep;
+static bool protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	return for_each_slot_rmap(t, kvm, slot, MAX_HUGE_LEVEL, protect_for_log);
+}
 
-			charge(t, COUNT_slot_rmap_head, 1);
-			kvm_touch(t, kvm, slot->rmap_addr[l - 1] + i * sizeof(*slot->rmap[0]),
-				  sizeof(*slot->rmap[0]), false);
-			for_each_rmap_spte (t, kvm, &slot->rmap[l - 1][i], &it, sptep) {
-				struct kvm_mmu_page *sp = sptep_to_sp(sptep);
+/* The host maps nothing larger than 4 KiB, so that no spte can be larger than it is: each one's
+ * shadow page is looked at, and none goes. */
+static bool look_for_collapsible(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head)
+{
+	struct rmap_iter it;
+	uint64_t *sptep;
 
-				charge(t, COUNT_rmap_spte, 1);
-				kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HOT_BYTES, false);
-				if (sp->role.direct)
-					charge(t, COUNT_host_level, 1);
-			}
-		}
+	for_each_rmap_spte (t, kvm, head, &it, sptep) {
+		charge(t, COUNT_rmap_spte, 1);
+		kvm_touch(t, kvm, sptep_to_sp(sptep)->header_addr, KADDR_SP_HOT_BYTES, false);
 	}
 	return false;
+}
+
+static bool zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	return for_each_slot_rmap(t, kvm, slot, MAX_HUGE_LEVEL - 1, look_for_collapsible);
 }
 
 static bool zap_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn)

@@ -55,6 +55,10 @@ void link_shadow_page(struct kvm_vcpu *v, uint64_t *sptep, struct kvm_mmu_page *
 void drop_parent_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *child, uint64_t *sptep);
 void page_zap_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, uint64_t *sptep);
 bool has_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn);
+/* The shadow pages in use that shadow the guest's table @gfn: the first, and the one after @sp. A
+ * page may be prepared for zapping meanwhile. */
+struct kvm_mmu_page *first_indirect_sp(const struct kvm *kvm, gfn_t gfn);
+struct kvm_mmu_page *next_indirect_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp);
 void clear_write_flooding(struct task *t, uint64_t *sptep);
 
 /* ---- zap.c: taking shadow pages away ---- */

@@ -155,19 +155,16 @@ void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm)
 bool kvm_mmu_unprotect_page(struct kvm_vcpu *v, gfn_t gfn)
 {
 	struct kvm *kvm = v->kvm;
-	struct list invalid, *pos, *next;
+	struct kvm_mmu_page *sp;
+	struct list invalid;
 	bool found = false;
 	unsigned nr;
 
 	if (mmu_lock(v->task, kvm))
 		return false;
 	list_init(&invalid);
-	for (pos = kvm->active_pages.next; pos != &kvm->active_pages; pos = next) {
-		struct kvm_mmu_page *sp = list_entry(pos, struct kvm_mmu_page, link);
-
-		next = pos->next;
-		if (sp->gfn != gfn || sp->role.direct || sp_obsolete(kvm, sp))
-			continue;
+	for (sp = first_indirect_sp(kvm, gfn); sp; sp = next_indirect_sp(kvm, sp)) {
+		charge(v->task, COUNT_sp_hash, 1);
 		prepare_zap_page(v->task, kvm, sp, &invalid, &nr);
 		found = true;
 	}
@@ -191,7 +188,8 @@ void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
 {
 	struct kvm *kvm = v->kvm;
 	struct task *t = v->task;
-	struct list invalid, *pos, *next;
+	struct kvm_mmu_page *sp;
+	struct list invalid;
 	bool flush = false;
 	uint64_t gentry;
 	unsigned nr;
@@ -205,13 +203,10 @@ void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
 	gentry = bytes == 8 ? gmem_read(&kvm->gmem, gpa, 8) : 0;
 	kvm->stat[STAT_mmu_pte_write]++;
 	list_init(&invalid);
-	for (pos = kvm->active_pages.next; pos != &kvm->active_pages; pos = next) {
-		struct kvm_mmu_page *sp = list_entry(pos, struct kvm_mmu_page, link);
+	for (sp = first_indirect_sp(kvm, gpa >> PAGE_SHIFT); sp; sp = next_indirect_sp(kvm, sp)) {
 		uint64_t *sptep;
 
-		next = pos->next;
-		if (sp->gfn != gpa >> PAGE_SHIFT || sp->role.direct || sp_obsolete(kvm, sp))
-			continue;
+		charge(t, COUNT_sp_hash, 1);
 		if (write_misaligned(gpa, bytes) ||
 		    (sp->role.level > PG_LEVEL_4K && ++sp->write_flooding >= WRITE_FLOODING)) {
 			prepare_zap_page(t, kvm, sp, &invalid, &nr);

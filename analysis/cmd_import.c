@@ -143,8 +143,10 @@ static int import_run(const struct verb *verb, int argc, char **argv)
 	FILE *in;
 	int err = parse(verb, argc, argv, &a);
 
-	if (err || a.help)
-		return err ? err : cli_help(verb);
+	if (a.help)
+		return cli_help(verb);
+	if (err || !a.in)
+		return err;
 	name = strcmp(a.in, "-") ? a.in : "standard input";
 	in = strcmp(a.in, "-") ? fopen(a.in, "rb") : stdin;
 	if (!in) {

@@ -271,7 +271,7 @@ struct decoder {
 	uint64_t last[BLOCK_SHAPES];
 	struct guest_op shape[BLOCK_SHAPES]; /* gap: the block's least */
 	uint8_t shift[BLOCK_SHAPES], base[BLOCK_SHAPES];
-	bool one_line;			 /* every shape's base is shape 0 */
+	bool one_line;			 /* every shape's base is shape 0; so with one shape */
 	uint8_t column[TRACE_BLOCK_OPS]; /* the shape of each op */
 	uint32_t gap[BLOCK_GROUP], delta32[BLOCK_GROUP];
 	uint64_t delta[BLOCK_GROUP];
@@ -393,7 +393,7 @@ static const char *decode_group(struct decoder *d, const uint8_t **p, const uint
 	get32_numbers(d->gap, b.numbers, m, b.k.w);
 	for (unsigned i = 0; i < b.k.n_exceptions; i++)
 		d->gap[b.exceptions[i]] |= exception(&b, i);
-	narrow = 4 * a.k.w + (a.k.n_exceptions ? 8 * a.k.rest : 0) <= 32;
+	narrow = a.k.w <= 8 && 4 * a.k.w + (a.k.n_exceptions ? 8 * a.k.rest : 0) <= 32;
 	if (a.k.w > 8) {
 		get64_numbers(d->delta, a.numbers, m, a.k.w);
 	} else {
@@ -407,7 +407,7 @@ static const char *decode_group(struct decoder *d, const uint8_t **p, const uint
 		else
 			d->delta[a.exceptions[i]] |= exception(&a, i);
 	}
-	if (!d->one_line)
+	if (shape && !d->one_line)
 		many_lines(d, shape, ops, m, narrow);
 	else if (!shape)
 		narrow ? one_line(d, NULL, ops, m, true) : one_line(d, NULL, ops, m, false);

@@ -135,6 +135,25 @@ int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm
 	return r ? r : kvm->dead ? KVMSIM_ENOMEM : 0;
 }
 
+int kvm_set_nr_mmu_pages(struct task *t, struct kvm *kvm, uint64_t n)
+{
+	uint16_t was;
+	int r;
+
+	if (n < MIN_ALLOC_MMU_PAGES)
+		return KVMSIM_EINVAL;
+	was = activity_enter(t, ACT_memslot);
+	r = ioctl_begin(t, kvm);
+	r = r ? r : slots_lock(t, kvm);
+	if (!r) {
+		kvm->mmu_pages_requested = true;
+		kvm_mmu_change_mmu_pages(t, kvm, n);
+		slots_unlock(t, kvm);
+	}
+	activity_leave(t, was);
+	return !r && task_canceled(t) ? KVMSIM_ECANCELED : r;
+}
+
 long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t *bitmap)
 {
 	uint16_t was = activity_enter(t, ACT_get_dirty_log);

@@ -72,6 +72,10 @@ struct kvm_memory_region {
  * a change of size or place), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
 int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm_memory_region *r);
 
+/* KVM_SET_NR_MMU_PAGES: at most so many shadow pages, from now on whatever the slots' size. Errors:
+ * KVMSIM_EINVAL (fewer than 64), KVMSIM_ECANCELED. */
+int kvm_set_nr_mmu_pages(struct task *t, struct kvm *kvm, uint64_t n);
+
 /* KVM_GET_DIRTY_LOG: @bitmap of (npages + 63) / 64 words is overwritten. Returns the number of
  * bits set, or KVMSIM_ENOENT (no such slot, or not logged), KVMSIM_ECANCELED. */
 long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);

@@ -9,9 +9,8 @@
 #include "model/policy/dirty.h"
 #include "model/policy/preset.h"
 
-/* One shadow page is allowed per so many guest pages, and never fewer than the least. */
+/* One shadow page is allowed per so many guest pages. */
 #define MEMSLOT_PAGES_TO_MMU_PAGES 50
-#define MIN_ALLOC_MMU_PAGES	   64
 
 struct kvm_memory_slot *gfn_to_memslot(const struct kvm *kvm, gfn_t gfn)
 {
@@ -192,6 +191,8 @@ static void limit_mmu_pages(struct task *t, struct kvm *kvm)
 {
 	uint64_t n = kvm->nr_memslot_pages / MEMSLOT_PAGES_TO_MMU_PAGES;
 
+	if (kvm->mmu_pages_requested)
+		return;
 	kvm_mmu_change_mmu_pages(t, kvm, n > MIN_ALLOC_MMU_PAGES ? n : MIN_ALLOC_MMU_PAGES);
 }
 

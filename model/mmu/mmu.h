@@ -106,6 +106,7 @@ struct kvm {
 	struct list active_pages;
 	struct kvm_mmu_page *hash[1u << MAX_HASH_SHIFT];
 	uint64_t n_used_pages, n_max_pages, indirect_pages;
+	bool mmu_pages_requested; /* n_max_pages is the VMM's, not the slots' */
 	uint8_t valid_gen;
 	struct kvm_mmu_page **page_of_pfn; /* by pfn - SPT_BASE_PFN */
 	uint64_t n_page_of_pfn;
@@ -290,6 +291,7 @@ void mark_page_dirty_in_slot(struct task *t, struct kvm *kvm, struct kvm_memory_
 void kvm_mark_page_dirty(struct task *t, struct kvm *kvm, gfn_t gfn);
 
 /* ---- rmap/zap.c ---- */
+#define MIN_ALLOC_MMU_PAGES 64 /* no VM is limited to fewer shadow pages */
 void kvm_mmu_change_mmu_pages(struct task *t, struct kvm *kvm, uint64_t goal);
 void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm);
 /* A write to a guest page table that is shadowed, by the emulator: takes mmu_lock itself. */

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <string.h>
+
+#include "model/counts.h"
+#include "model/mmu/check.h"
+#include "model/mmu/gmem.h"
+#include "model/mmu/kaddr.h"
+#include "model/mmu/memslot.h"
+#include "model/mmu/tlb.h"
+#include "model/sim/ledger.h"
+#include "tests/unit/harness.h"
+#include "tests/unit/vm_scene.h"
+
+/* Limits, chains and the small parts that the MMU is made of. */
+#define EQ CU_ASSERT_EQUAL
+
+/* ---- many sptes on one frame ---- */
+
+#define ALIASES 40
+
+/* 40 guest entries map one page: to protect it, 40 sptes in three descriptors of 14 are visited. */
+static int aliases(struct scene *s, struct task *t)
+{
+	const struct ledger *l = sim_ledger(s->sim);
+	uint64_t bitmap[16], before[2];
+
+	EQ(scene_setup(s), 0);
+	for (uint64_t i = 0; i < 64; i++)
+		kvm_write_guest_u64(s->kvm, 0x21000 + i * 8, i < ALIASES ? SCENE_TEST | 0x67 : 0);
+	for (uint64_t i = 0; i < ALIASES; i++)
+		EQ(scene_write(s, SCENE_TEST + (i << 12), 4, i), 0);
+	EQ(kvm_stat(s->kvm, STAT_pages_4k), 24 + ALIASES);
+	EQ(kvm_stat(s->kvm, STAT_max_mmu_rmap_size), ALIASES - 1);
+	before[0] = ledger_sum_count(l, 0, ACT_get_dirty_log, COUNT_rmap_spte).n;
+	before[1] = ledger_sum_count(l, 0, ACT_get_dirty_log, COUNT_rmap_desc).n;
+	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), 1);
+	EQ(ledger_sum_count(l, 0, ACT_get_dirty_log, COUNT_rmap_spte).n - before[0], ALIASES);
+	EQ(ledger_sum_count(l, 0, ACT_get_dirty_log, COUNT_rmap_desc).n - before[1], 3);
+	EQ(kvm_check(s->kvm), 0);
+	/* A store through any of them is reported under the one frame. */
+	EQ(scene_write(s, SCENE_TEST + (17 << 12), 4, 1), 0);
+	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), 1);
+	EQ(bitmap[0], 1);
+	return kvm_check(s->kvm);
+}
+
+static void many_entries_map_one_page(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K,
+			       .slot_pages = 1024,
+			       .slot_flags = KVM_MEM_LOG_DIRTY_PAGES,
+			       .check = true};
+
+	EQ(scene(&o, aliases), 0);
+}
+
+/* The kernel drops a chain when a spte is added to more than 1000: here to 1001 of 1024. */
+static int too_many(struct scene *s, struct task *t)
+{
+	uint64_t flushes;
+
+	(void)t;
+	EQ(scene_setup(s), 0);
+	for (uint64_t i = 0; i < 1024; i++)
+		kvm_write_guest_u64(s->kvm, 0x21000 + i * 8, SCENE_TEST | 0x67);
+	for (uint64_t i = 0; i < 1001; i++) {
+		flushes = kvm_stat(s->kvm, STAT_remote_tlb_flush_requests);
+		EQ(scene_read(s, SCENE_TEST + (i << 12)), 0);
+		EQ(kvm_stat(s->kvm, STAT_remote_tlb_flush_requests), flushes);
+	}
+	EQ(kvm_stat(s->kvm, STAT_pages_4k), 24 + 1001);
+	EQ(kvm_check(s->kvm), 0);
+	flushes = kvm_stat(s->kvm, STAT_remote_tlb_flush_requests);
+	/* The faulting spte goes with the others; the instruction faults once more. */
+	EQ(scene_read(s, SCENE_TEST + (1001 << 12)), 0);
+	EQ(kvm_stat(s->kvm, STAT_remote_tlb_flush_requests), flushes + 1);
+	EQ(kvm_stat(s->kvm, STAT_pages_4k), 24 + 1);
+	return kvm_check(s->kvm);
+}
+
+static void a_chain_that_grows_too_long_is_dropped(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K,
+			       .slot_pages = 1024,
+			       .slot_flags = KVM_MEM_LOG_DIRTY_PAGES, /* no prefetch: one by one */
+			       .check = true};
+
+	EQ(scene(&o, too_many), 0);
+}
+
+/* ---- few shadow pages ---- */
+
+/* One page in each of @n large ones is read, as the reference's recycle case does. */
+static int read_sparse(struct scene *s, uint64_t n)
+{
+	int r = 0;
+
+	vcpu_set_regs(s->vcpu[0]);
+	for (uint64_t i = 0; i < n && !r; i++) {
+		r = scene_read(s, SCENE_LIST + i * 4);
+		r = r ? r : scene_read(s, SCENE_TEST + (i << 21));
+	}
+	return r ? r : scene_out(s);
+}
+
+static int recycle(struct scene *s, struct task *t)
+{
+	static const uint64_t rounds[][4] = {
+		{32, 0, 0, 0}, {48, 0, 0, 0}, {56, 0, 0, 0}, {64, 21, 63, 84}};
+
+	EQ(kvm_set_nr_mmu_pages(t, s->kvm, 63), KVMSIM_EINVAL);
+	EQ(kvm_set_nr_mmu_pages(t, s->kvm, 64), 0);
+	EQ(scene_setup(s), 0);
+	for (int i = 0; i < 4; i++)
+		for (int k = 1; k <= 3; k++) {
+			uint64_t before = kvm_stat(s->kvm, STAT_mmu_recycled);
+
+			EQ(read_sparse(s, rounds[i][0]), 0);
+			EQ(kvm_stat(s->kvm, STAT_mmu_recycled) - before, rounds[i][k]);
+			EQ(kvm_check(s->kvm), 0);
+		}
+	return 0;
+}
+
+/* Batches of 21, oldest first: 64 pages and 4 tables need more than 64 (the kernel's figures). */
+static void recycling(void)
+{
+	struct scene_opts o = {.pte = SCENE_2M, .slot_pages = 65536, .check = true};
+
+	EQ(scene(&o, recycle), 0);
+}
+
+/* ---- parts ---- */
+
+static void guest_memory(void)
+{
+	struct gmem g = {0};
+
+	EQ(gmem_read(&g, 0x1000, 8), 0);
+	CU_ASSERT_TRUE(gmem_write(&g, 0x1008, 8, 7, false)); /* there is no page: dropped */
+	EQ(gmem_read(&g, 0x1008, 8), 0);
+	for (uint64_t i = 0; i < 5000; i++)
+		CU_ASSERT_TRUE(gmem_write(&g, i * i << 12, 8, i + 1, true));
+	for (uint64_t i = 0; i < 5000; i++)
+		EQ(gmem_read(&g, i * i << 12, 8), i + 1);
+	EQ(g.used, 5000);
+	CU_ASSERT_TRUE(gmem_write(&g, 3, 2, 0xbeef, false));
+	EQ(gmem_read(&g, 0, 8), 0xbeef000001);
+	gmem_free(&g);
+	EQ(g.capacity, 0);
+}
+
+static void translations(void)
+{
+	static struct vcpu_tlb tlb;
+
+	tlb_init(&tlb, 16);
+	CU_ASSERT_PTR_NULL(tlb_lookup(&tlb, 0, 0));
+	tlb_fill(&tlb, 0x5123, 0x77, TLB_READ | TLB_WPERM);
+	EQ(tlb_gfn(tlb_lookup(&tlb, 0x5fff, TLB_READ)), 0x77);
+	CU_ASSERT_PTR_NULL(tlb_lookup(&tlb, 0x5000, TLB_READ | TLB_WRITE));
+	CU_ASSERT_PTR_NULL(tlb_lookup(&tlb, 0x15000, TLB_READ)); /* same set */
+	tlb_flush_gva(&tlb, 0x15000);
+	CU_ASSERT_PTR_NOT_NULL(tlb_lookup(&tlb, 0x5000, TLB_READ));
+	tlb_flush_gva(&tlb, 0x5abc);
+	CU_ASSERT_PTR_NULL(tlb_lookup(&tlb, 0x5000, TLB_READ));
+	/* When the generations are used up, no old entry comes back to life. */
+	tlb_fill(&tlb, 0x5000, 1, TLB_READ);
+	tlb.generation = (1ull << TLB_GEN_BITS) - 1;
+	tlb_fill(&tlb, 0x6000, 2, TLB_READ);
+	tlb_flush(&tlb);
+	EQ(tlb.generation, 1);
+	CU_ASSERT_PTR_NULL(tlb_lookup(&tlb, 0x5000, TLB_READ));
+	CU_ASSERT_PTR_NULL(tlb_lookup(&tlb, 0x6000, TLB_READ));
+}
+
+/* A slot that begins and ends inside large pages has a large page entry for each it touches. */
+static void slot_geometry(void)
+{
+	const struct kvm_memory_slot s = {.base_gfn = 0x1ff, .npages = 0x202};
+
+	EQ(memslot_lpages(&s, PG_LEVEL_4K), 0x202);
+	EQ(memslot_lpages(&s, PG_LEVEL_2M), 3);
+	EQ(memslot_lpages(&s, PG_LEVEL_1G), 1);
+	EQ(memslot_index(&s, 0x1ff, PG_LEVEL_2M), 0);
+	EQ(memslot_index(&s, 0x200, PG_LEVEL_2M), 1);
+	EQ(memslot_index(&s, 0x400, PG_LEVEL_2M), 2);
+	EQ(memslot_bitmap_words(&s), 9);
+}
+
+static void addresses(void)
+{
+	struct kaddr k;
+	uint64_t a, b;
+
+	kaddr_init(&k);
+	a = kaddr_pages(&k, 1);
+	b = kaddr_pages(&k, 4097);
+	EQ(b - a, 4096);
+	EQ(kaddr_pages(&k, 1) - b, 8192);
+	a = kaddr_object(&k, 1000); /* four in a page, none across two */
+	EQ(a % 4096, 0);
+	EQ(kaddr_object(&k, 1000) - a, 1000);
+	EQ(kaddr_object(&k, 128) % 4096, 0);
+	EQ(kaddr_object(&k, 1000) - a, 2000);
+	EQ(kaddr_object(&k, 1000) - a, 3000);
+	EQ(kaddr_object(&k, 1000) % 4096, 0);
+}
+
+static CU_TestInfo tests[] = {
+	{"many_entries_map_one_page", many_entries_map_one_page},
+	{"a_chain_that_grows_too_long_is_dropped", a_chain_that_grows_too_long_is_dropped},
+	{"recycling", recycling},
+	{"guest_memory", guest_memory},
+	{"translations", translations},
+	{"slot_geometry", slot_geometry},
+	{"addresses", addresses},
+	CU_TEST_INFO_NULL,
+};
+TEST_MAIN("test_mmu_limits", tests)

@@ -14,9 +14,6 @@
 
 static const char *const family_names[N_FAMILIES] = {
 	[FAMILY_DIRTY] = "dirty", [FAMILY_SPTE] = "spte"};
-static const char *const evidence_names[] = {[EVIDENCE_NONE] = "none",
-					     [EVIDENCE_PUBLISHED] = "published",
-					     [EVIDENCE_ORACLE] = "oracle-exact"};
 
 /* ---- for people ---- */
 
@@ -37,7 +34,8 @@ static int print_policies(enum policy_family family)
 			continue;
 		table_cell(t, "  %s", d->name);
 		for (int k = 0; k < N_MMU_KINDS; k++)
-			table_cell(t, "%s", evidence_names[policy_evidence(d, (enum mmu_kind)k)]);
+			table_cell(t, "%s",
+				   policy_evidence_name(policy_evidence(d, (enum mmu_kind)k)));
 		table_cell(t, "%s%s", d->broken ? "[broken] " : "", d->summary);
 		table_end_row(t);
 		for (const struct policy_param *p = d->params; p && p->name; p++) {
@@ -143,7 +141,7 @@ static json_t *json_policy(const struct policy_desc *d)
 	set(o, "params", params);
 	for (int k = 0; k < N_MMU_KINDS; k++)
 		set(evidence, mmu_kind_name((enum mmu_kind)k),
-		    json_string(evidence_names[policy_evidence(d, (enum mmu_kind)k)]));
+		    json_string(policy_evidence_name(policy_evidence(d, (enum mmu_kind)k))));
 	set(o, "evidence", evidence);
 	return o;
 }

@@ -3,10 +3,13 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/cli.h"
 #include "analysis/output.h"
 #include "analysis/stats.h"
+#include "model/policy/policy.h"
+#include "model/policy/preset.h"
 #include "model/sim/profile.h"
 
 int summarize_calls(const struct run_result *r, uint32_t slot, struct call_summary *out)
@@ -184,6 +187,19 @@ static int print_figures(const struct run_opts *o, const struct run_result *r, F
 	return err;
 }
 
+/* Runs are direct guests under shadow paging. What is known of that was measured on the kernel of
+ * the first preset. */
+static const char *evidence(const struct run_opts *o, const struct run_result *r)
+{
+	const struct policy_desc *d;
+	struct policy_params params;
+
+	if (strcmp(r->preset, preset_at(0)->name) ||
+	    policy_parse(FAMILY_DIRTY, o->dirty, NULL, &d, &params))
+		return policy_evidence_name(EVIDENCE_NONE);
+	return policy_evidence_name(policy_evidence(d, MMU_SHADOW_FLAT32));
+}
+
 int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 {
 	fprintf(to, "%s under %s, preset %s, priced as %s\n\n", o->trace ? o->trace : o->scenario,
@@ -192,7 +208,9 @@ int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 
 	err = err ? err : print_figures(o, r, to);
 	err = err ? err : print_cycles(o, r, to);
-	fprintf(to, "\nChecks: the ledger's sum is the elapsed time of all %zu tasks", r->n_tasks);
+	fprintf(to, "\nEvidence for %s on %s: %s.\n", o->dirty, mmu_kind_name(MMU_SHADOW_FLAT32),
+		evidence(o, r));
+	fprintf(to, "Checks: the ledger's sum is the elapsed time of all %zu tasks", r->n_tasks);
 	if (o->check)
 		fprintf(to,
 			"; sptes, rmaps, TLBs consistent; %" PRIu64 " lost stores, %" PRIu64
@@ -333,6 +351,8 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 
 	set(j, "provenance", json_provenance(o, r));
 	set(j, "dirty", json_string(o->dirty));
+	set(j, "mmu", json_string(mmu_kind_name(MMU_SHADOW_FLAT32)));
+	set(j, "evidence", json_string(evidence(o, r)));
 	set(j, "preset", json_string(r->preset));
 	set(j, "seed", json_u64(o->seed));
 	set(j, "replicate", json_u64(o->replicate));

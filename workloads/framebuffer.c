@@ -30,7 +30,13 @@ static int check(const struct scenario *s, const struct kvmsim_errsink *errors)
 		return kvmsim_err(errors, KVMSIM_EINVAL,
 				  "%s: the screen needs %" PRIu64 " pages, slot %s has %" PRIu64,
 				  s->name, (bytes + 4095) / 4096, slot->name, slot->npages);
-	return 0;
+
+	uint64_t rows = s->param[SIDE] < s->param[HEIGHT] ? s->param[SIDE] : s->param[HEIGHT];
+	uint64_t pixels = s->param[SIDE] < s->param[WIDTH] ? s->param[SIDE] : s->param[WIDTH];
+
+	/* a row of n bytes lies in up to n / 4096 + 2 pages */
+	return scenario_check_round(
+		s, s->param[RECTS] * rows * (pixels * s->param[PIXEL] / 4096 + 2), errors);
 }
 
 static void fill(const struct scenario *s, struct rng *rng, struct round_ops *out)

@@ -33,7 +33,8 @@ static int check(const struct scenario *s, const struct kvmsim_errsink *errors)
 			errors, KVMSIM_EINVAL,
 			"%s: pages_max + hot is %" PRIu64 ", slot %s has %" PRIu64 " pages",
 			s->name, s->param[PAGES_MAX] + s->param[HOT], slot->name, slot->npages);
-	return 0;
+	return scenario_check_round(s, s->param[HOT] + s->param[PAGES_MAX] * (1 + s->param[LOADS]),
+				    errors);
 }
 
 /* How many scattered pages this round writes: an octave, then uniform within it. */

@@ -10,6 +10,20 @@ static const struct workload_param params[] = {
 	{.name = NULL},
 };
 
+static int check(const struct scenario *s, const struct kvmsim_errsink *errors)
+{
+	int err = 0;
+
+	for (uint64_t round = 0, r = 0; !err && round < s->n_rounds; round++) {
+		uint64_t pages = 0;
+
+		for (; r < s->run_end[round]; r++)
+			pages += s->runs[r].last - s->runs[r].first + 1;
+		err = scenario_check_round(s, pages * s->param[STORES], errors);
+	}
+	return err;
+}
+
 static void write_pages(const struct scenario *s, uint32_t vcpu, uint64_t round, struct rng *rng,
 			struct rng *common, struct round_ops *out)
 {
@@ -33,5 +47,6 @@ const struct workload workload_pagelist = {
 	.summary = "the pages that the scenario lists for each round",
 	.params = params,
 	.explicit_rounds = true,
+	.check = check,
 	.round = write_pages,
 };

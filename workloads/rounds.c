@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Turns a workload's rounds into streams of ops. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,6 +44,16 @@ void round_access(struct round_ops *out, enum guest_op_kind kind, uint64_t offse
 
 	if (op)
 		*op = (struct guest_op){.arg = out->base_gpa + offset, .len = len, .kind = kind};
+}
+
+int scenario_check_round(const struct scenario *s, uint64_t accesses,
+			 const struct kvmsim_errsink *errors)
+{
+	if (accesses <= SCENARIO_MAX_ACCESSES)
+		return 0;
+	return kvmsim_err(errors, KVMSIM_EINVAL,
+			  "%s: a round may make %" PRIu64 " accesses; at most %llu are possible",
+			  s->name, accesses, SCENARIO_MAX_ACCESSES);
 }
 
 static void restart(struct generator *g)

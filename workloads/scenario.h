@@ -102,6 +102,12 @@ void scenario_source_free(struct op_source *src);
 
 /* ---- for the workloads ---- */
 
+/* Refuses rounds of more than SCENARIO_MAX_ACCESSES, which are made in memory: 0, or KVMSIM_EINVAL
+ * with a message. */
+#define SCENARIO_MAX_ACCESSES (1ull << 24)
+int scenario_check_round(const struct scenario *s, uint64_t accesses,
+			 const struct kvmsim_errsink *errors);
+
 /* Appends one access of @len bytes at byte @offset of the target slot. */
 void round_access(struct round_ops *out, enum guest_op_kind kind, uint64_t offset, uint16_t len);
 

@@ -255,7 +255,7 @@ int scenario_rounds_file(const struct parser *p, const struct entry *e, struct s
 {
 	const char *slash = strrchr(p->path, '/');
 	char *path, *text = NULL;
-	size_t len;
+	size_t len = 0;
 	int err;
 
 	if (asprintf(&path, "%.*s%s", e->value[0] == '/' || !slash ? 0 : (int)(slash - p->path + 1),

@@ -42,6 +42,7 @@ struct policy_desc {
 
 const char *mmu_kind_name(enum mmu_kind k); /* npt0-long64, npt0-flat32, npt1-tdp0 */
 enum policy_evidence policy_evidence(const struct policy_desc *d, enum mmu_kind k);
+const char *policy_evidence_name(enum policy_evidence e); /* none, published, oracle-exact */
 
 struct kvm;
 struct kvm_memory_slot;

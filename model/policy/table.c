@@ -24,6 +24,17 @@ const char *mmu_kind_name(enum mmu_kind k)
 	return names[k];
 }
 
+const char *policy_evidence_name(enum policy_evidence e)
+{
+	static const char *const names[] = {
+		[EVIDENCE_NONE] = "none",
+		[EVIDENCE_PUBLISHED] = "published",
+		[EVIDENCE_ORACLE] = "oracle-exact",
+	};
+
+	return names[e];
+}
+
 enum policy_evidence policy_evidence(const struct policy_desc *d, enum mmu_kind k)
 {
 	return d->evidence[k];

@@ -97,6 +97,17 @@ static void refuses(void)
 	       "s.ini:3: slot 'a:0': expected NAME:BASE_GFN:PAGES");
 	refuse("[scenario]\nworkload = framebuffer\nrounds = 1\nslots = a:0:575\n", KVMSIM_EINVAL,
 	       "s.ini: the screen needs 576 pages, slot a has 575");
+	refuse("[scenario]\nworkload = framebuffer\nrounds = 1\nslots = a:0:576\nrects = 100000\n",
+	       KVMSIM_EINVAL,
+	       "s.ini: a round may make 20000000 accesses; at most 16777216 are possible");
+	refuse("[scenario]\nworkload = migration\nrounds = 1\nslots = a:0:1000000\n"
+	       "pages_max = 600000\nloads = 40\n",
+	       KVMSIM_EINVAL,
+	       "s.ini: a round may make 24600016 accesses; at most 16777216 are possible");
+	refuse("[scenario]\nworkload = pagelist\nslots = a:0:100000\nstores = 4000\n[rounds]\n"
+	       "round = 0-9999\n",
+	       KVMSIM_EINVAL,
+	       "s.ini: a round may make 40000000 accesses; at most 16777216 are possible");
 	refuse("[scenario]\nworkload = migration\nrounds = 1\nslots = a:0:4158\n", KVMSIM_EINVAL,
 	       "s.ini: pages_max + hot is 4159, slot a has 4158 pages");
 }

@@ -66,6 +66,15 @@ static struct guest_op random_op(struct rng *r, uint32_t vcpu, enum guest_paging
 	case 2:
 		op.kind = mode == GUEST_LONG64 ? OP_INVLPG : OP_NONE;
 		break;
+	case 7:
+		op.kind = mode == GUEST_LONG64 ? OP_CR3
+			  : rng_below(r, 2)    ? OP_MMIO_READ
+					       : OP_MMIO_WRITE;
+		op.arg = mode == GUEST_LONG64 ? PROGRAM_TABLES_GFN << 12 : PROGRAM_DEVICE;
+		break;
+	case 8:
+		op.kind = rng_below(r, 4) ? OP_NONE : OP_HLT;
+		break;
 	case 3:
 	case 4:
 	case 5:

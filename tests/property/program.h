@@ -16,6 +16,9 @@
 #define PROGRAM_MAX_VCPUS 8
 #define PROGRAM_SLOTS	  2
 #define PROGRAM_PAGES	  1024 /* of each slot */
+/* Guest page tables for long mode, above the slots that are logged. */
+#define PROGRAM_TABLES_GFN 0x10000ull
+#define PROGRAM_DEVICE	   0xf0000000ull /* no slot */
 
 struct program_step {
 	uint64_t delay; /* cycles since the step before */

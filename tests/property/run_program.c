@@ -16,8 +16,6 @@ static const char profile_head[] = "[machine]\nname = property\nunit = cycles\nh
 				   "source = made up\n[param]\nipi_latency = 700\n[price]\n"
 				   "insn = 0.37\n";
 
-/* Guest page tables for long mode, above the slots that are logged: identity, 4K pages. */
-#define TABLES_GFN   0x10000ull
 #define TABLES_PAGES 16
 #define PTE_FLAGS    0x67ull /* P, W, U, A, D */
 
@@ -79,15 +77,16 @@ static int vcpu_thread(struct task *t, void *arg)
 
 	vcpu_bind(v->vcpu, t);
 	if (v->run->p->mode == GUEST_LONG64)
-		vcpu_set_cr3(v->vcpu, TABLES_GFN << 12);
+		vcpu_set_cr3(v->vcpu, PROGRAM_TABLES_GFN << 12);
 	int err = interp_run(v->vcpu, &src, &opts, &v->stats);
 
 	return err ? err : vcpu_interrupt(v->vcpu);
 }
 
+/* Identity, 4K pages. */
 static void make_tables(struct kvm *kvm)
 {
-	uint64_t table = TABLES_GFN << 12;
+	uint64_t table = PROGRAM_TABLES_GFN << 12;
 	uint64_t pages = PROGRAM_SLOTS * PROGRAM_PAGES;
 
 	for (int level = 0; level < 3; level++)
@@ -130,7 +129,7 @@ static int get(struct running *run, struct task *t, uint32_t slot)
 static int start(struct running *run, struct task *t)
 {
 	const struct kvm_memory_region tables = {.slot = PROGRAM_SLOTS,
-						 .base_gfn = TABLES_GFN,
+						 .base_gfn = PROGRAM_TABLES_GFN,
 						 .npages = TABLES_PAGES,
 						 .host_populated = true};
 	int err = kvm_set_user_memory_region(t, run->kvm, &tables);

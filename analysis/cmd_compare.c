@@ -143,15 +143,11 @@ static int run_done(void *ctx, const struct run_opts *opts, const struct run_res
 		    const double value[N_METRICS])
 {
 	struct command *c = ctx;
-	size_t in_all = c->args.opts.n_policies * c->args.opts.replicates *
-			(c->args.opts.shadow_lo < c->args.opts.shadow_hi ? 3 : 1);
-
 	snprintf(c->preset, sizeof(c->preset), "%s", r->preset);
 	c->walked |= r->counts[COUNT_walk_sp] > 0;
 	c->runs++;
 	if (c->progress && time(NULL) > c->began + 2)
-		fprintf(stderr, "\rkvmsim: run %zu of %zu%s", c->runs, in_all,
-			c->runs == in_all ? "\n" : "");
+		fprintf(stderr, "\rkvmsim: %zu runs", c->runs);
 	return c->args.store ? store_run(c, opts, r, value) : 0;
 }
 
@@ -223,6 +219,8 @@ static int compare(struct command *c)
 	c->began = time(NULL);
 	c->progress = isatty(STDERR_FILENO);
 	err = compare_run(&c->args.opts, &result);
+	if (c->progress && time(NULL) > c->began + 2)
+		fputc('\n', stderr);
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted after %zu runs%s%s", c->runs,
 			   c->args.store && c->runs ? ", which are stored in " : "",
@@ -239,12 +237,13 @@ static int compare(struct command *c)
 
 static int run_compare(const struct verb *verb, int argc, char **argv)
 {
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct command c = {.args = {.verb = verb,
 				     .profile = COMPARE_DEFAULT_PROFILE,
 				     .spread_source = "assumed",
 				     .opts = {.run = {.seed = 1, .errors = &cli_errors},
 					      .replicates = 20,
-					      .workers = 1,
+					      .workers = cpus > 0 ? (unsigned)cpus : 1,
 					      .verdict = verdict_defaults,
 					      .run_fn = run_model,
 					      .done = run_done,

@@ -24,6 +24,32 @@ struct work {
 	} * tally;		/* [round][policy], of replicate 0 */
 };
 
+/* The ends of the range are met by the first replicates only: they ask for a sign. */
+static uint32_t replicates(const struct compare_opts *o, int round)
+{
+	const uint32_t at_ends = 8;
+
+	return round == ROUND_DRAWN || o->replicates < at_ends ? o->replicates : at_ends;
+}
+
+/* Where run @i of the list belongs: rounds, then replicates, then policies. */
+struct place {
+	int round;
+	uint32_t replicate;
+	size_t policy;
+};
+
+static struct place place(const struct compare_opts *o, size_t i)
+{
+	struct place p = {.policy = i % o->n_policies};
+
+	i /= o->n_policies;
+	while (i >= replicates(o, p.round))
+		i -= replicates(o, p.round++);
+	p.replicate = (uint32_t)i;
+	return p;
+}
+
 static double *values(const struct work *w, int round, size_t policy, int metric)
 {
 	return w->value +
@@ -33,18 +59,16 @@ static double *values(const struct work *w, int round, size_t policy, int metric
 static int done(void *ctx, size_t i, const struct run_result *r)
 {
 	struct work *w = ctx;
-	size_t policy = i % w->opts->n_policies;
-	size_t replicate = i / w->opts->n_policies % w->opts->replicates;
-	int round = (int)(i / w->opts->n_policies / w->opts->replicates);
+	struct place at = place(w->opts, i);
 	double metric[N_METRICS];
 	int err = metrics_of(r, metric);
 
 	if (err)
 		return kvmsim_err(w->opts->run.errors, err, "out of memory");
 	for (int m = 0; m < N_METRICS; m++)
-		values(w, round, policy, m)[replicate] = metric[m];
-	if (replicate == 0) {
-		struct tally *t = &w->tally[round * w->opts->n_policies + policy];
+		values(w, at.round, at.policy, m)[at.replicate] = metric[m];
+	if (at.replicate == 0) {
+		struct tally *t = &w->tally[at.round * w->opts->n_policies + at.policy];
 
 		memcpy(t->n, r->counts, sizeof(r->counts));
 		memcpy(t->cycles, r->count_cycles, sizeof(r->count_cycles));
@@ -75,10 +99,12 @@ static int plan(struct work *w)
 	struct draw_plan *draws = NULL;
 	int err;
 
-	w->n = (size_t)rounds * o->replicates * o->n_policies;
+	for (int round = 0; round < rounds; round++)
+		w->n += replicates(o, round) * o->n_policies;
 	w->list = calloc(w->n, sizeof(*w->list));
 	w->draw = calloc(o->replicates, sizeof(*w->draw));
-	w->value = calloc(w->n * N_METRICS, sizeof(*w->value));
+	w->value = calloc((size_t)rounds * o->n_policies * N_METRICS * o->replicates,
+			  sizeof(*w->value));
 	w->tally = calloc((size_t)rounds * o->n_policies, sizeof(*w->tally));
 	if (!w->list || !w->draw || !w->value || !w->tally)
 		return kvmsim_err(o->run.errors, KVMSIM_ENOMEM, "out of memory");
@@ -92,16 +118,16 @@ static int plan(struct work *w)
 	if (err)
 		return kvmsim_err(o->run.errors, err, "%s", kvmsim_strerror(err));
 	for (size_t i = 0; i < w->n; i++) {
-		uint32_t replicate = i / o->n_policies % o->replicates;
-		const uint64_t sps[N_ROUNDS] = {w->draw[replicate].shadow_pages, o->shadow_lo,
-						o->shadow_hi};
+		struct place at = place(o, i);
+		const struct draw *draw = &w->draw[at.replicate];
+		const uint64_t sps[N_ROUNDS] = {draw->shadow_pages, o->shadow_lo, o->shadow_hi};
 
 		w->list[i] = o->run;
-		w->list[i].dirty = o->policies[i % o->n_policies];
-		w->list[i].profile = w->draw[replicate].profile;
-		w->list[i].phase = w->draw[replicate].phase;
-		w->list[i].shadow_pages = sps[i / o->n_policies / o->replicates];
-		w->list[i].replicate = replicate;
+		w->list[i].dirty = o->policies[at.policy];
+		w->list[i].profile = draw->profile;
+		w->list[i].phase = draw->phase;
+		w->list[i].shadow_pages = sps[at.round];
+		w->list[i].replicate = at.replicate;
 		/* A policy that loses stores is cheap: once each, the checkers look. */
 		w->list[i].check = i < o->n_policies;
 	}
@@ -170,7 +196,7 @@ static int judge(const struct work *w, int round, size_t policy, struct verdict_
 {
 	for (int m = 0; m < N_METRICS; m++) {
 		int err = verdict_judge(values(w, round, 0, m), values(w, round, policy, m),
-					w->opts->replicates, &w->opts->verdict, &pair[m]);
+					replicates(w->opts, round), &w->opts->verdict, &pair[m]);
 
 		if (err)
 			return kvmsim_err(w->opts->run.errors, err, "%s", kvmsim_strerror(err));

@@ -14,9 +14,9 @@
 /*
  * Policies against the first of them, on one input, over replicates that share their draws.
  *
- * Where the active shadow pages are a range, everything is run three times: with the pages drawn
- * from the range, at its lower and at its upper end, so that a verdict that hangs on a number
- * which the trace does not show says so.
+ * Where the active shadow pages are a range, the first replicates (up to 8) are run again at its
+ * lower and at its upper end, so that a verdict that hangs on a number which the trace does not
+ * show says so.
  *
  * The first run of each policy is made under the checkers: a policy that loses stores ends the
  * comparison with KVMSIM_ECHECK.

@@ -256,7 +256,7 @@ const char compare_usage[] =
 	"  --fail-if COND        exit 1 when METRIC>PERCENT or METRIC<PERCENT holds for the\n"
 	"                        relative difference of any policy, or cannot be told, as in\n"
 	"                        'get_dirty_log_mean>+5%'; may be repeated\n"
-	"  -j, --jobs N          processes (default 1); the output is the same\n"
+	"  -j, --jobs N          processes (default: one per CPU); the output is the same\n"
 	"  --json, --csv         for programs\n"
 	"\n"
 	"Metrics:"

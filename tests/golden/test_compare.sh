@@ -83,7 +83,7 @@ ok 'a wider bar, more runs' compare 0 --dirty mask,mask --profile unit --replica
 ok 'same on machines too' says '^  mask: same$' out
 
 # ---- the same output ----
-ok 'JSON' compare 0 $three --json
+ok 'JSON' compare 0 $three --json -j 1
 keep j1
 for j in 2 5; do
 	ok "-j $j" compare 0 $three --json -j $j

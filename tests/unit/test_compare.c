@@ -225,8 +225,12 @@ static void the_number_of_shadow_pages_decides(void)
 
 	/* where one side always wins there is none */
 	o.shadow_lo = 2000;
+	o.replicates = 12;
 	CU_ASSERT_EQUAL_FATAL(compare_run(&o, &c), 0);
 	CU_ASSERT_EQUAL(c.policy[1].crossover, 0);
+	CU_ASSERT_EQUAL(c.runs, 2 * (12 + 8 + 8));
+	for (int i = 0; i < 12; i++)
+		CU_ASSERT_EQUAL(c.policy[1].value[METRIC_get_dirty_log_mean][i], 100000);
 	CU_ASSERT_EQUAL(c.policy[1].lo.real, VERDICT_FASTER);
 	compare_free(&c);
 	profile_free(p);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/cli.h"
 #include "analysis/evidence.h"
@@ -18,6 +19,12 @@ struct options {
 	bool json, csv, cost, prices;
 };
 
+/* The file names what is not there or cannot be: that is its fault, not the command line's. */
+static int file_exit_code(int err)
+{
+	return err == KVMSIM_ENOENT || err == KVMSIM_EUNSUPPORTED ? EXIT_INPUT : cli_exit_code(err);
+}
+
 static int validate_events(struct matrix_file *f, const struct options *o,
 			   const struct profile *profile)
 {
@@ -25,12 +32,12 @@ static int validate_events(struct matrix_file *f, const struct options *o,
 		.cases = o->cases, .mmus = o->mmus, .profile = profile, .errors = &cli_errors};
 	struct matrix_result r;
 	int err = matrix_validate(f, &sel, &r);
-	int code = err ? cli_exit_code(err) : r.pass ? EXIT_DONE : EXIT_GATE;
+	int code = r.pass ? EXIT_DONE : EXIT_GATE;
 
 	if (!err)
 		err = o->json ? json_print(matrix_json(&r), stdout) : matrix_print(&r, stdout);
 	matrix_result_free(&r);
-	return err == KVMSIM_ENOENT ? EXIT_INPUT : err ? cli_exit_code(err) : code;
+	return err ? file_exit_code(err) : code;
 }
 
 static int validate_costs(struct matrix_file *f, const struct options *o,
@@ -40,14 +47,14 @@ static int validate_costs(struct matrix_file *f, const struct options *o,
 		.mmus = o->mmus, .profile = profile, .errors = &cli_errors};
 	struct cost_result r;
 	int err = o->prices ? matrix_prices(f, &sel, &r) : matrix_cost(f, &sel, !o->profile, &r);
-	int code = err ? cli_input_exit_code(err) : o->prices || r.pass ? EXIT_DONE : EXIT_GATE;
+	int code = o->prices || r.pass ? EXIT_DONE : EXIT_GATE;
 
 	if (!err && o->prices)
 		cost_print_prices(&r, stdout);
 	else if (!err)
 		err = o->json ? json_print(cost_json(&r), stdout) : cost_print(&r, stdout);
 	cost_result_free(&r);
-	return err == KVMSIM_ENOENT ? EXIT_INPUT : err ? cli_exit_code(err) : code;
+	return err ? file_exit_code(err) : code;
 }
 
 static int validate_matrix(const struct options *o)
@@ -59,6 +66,13 @@ static int validate_matrix(const struct options *o)
 
 	if (err)
 		return cli_exit_code(err);
+	if (o->cost && strcmp(profile_unit(profile), "instructions")) {
+		kvmsim_err(&cli_errors, KVMSIM_EINVAL,
+			   "profile %s prices in %s, the matrix was measured in instructions",
+			   profile_name(profile), profile_unit(profile));
+		profile_free(profile);
+		return EXIT_USAGE;
+	}
 	err = matrix_file_load(o->matrix, &cli_errors, &f);
 	code = err	 ? cli_input_exit_code(err)
 	       : o->cost ? validate_costs(f, o, profile)

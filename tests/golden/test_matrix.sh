@@ -91,10 +91,14 @@ check 'zeros' 3 'zero.csv:1: ' validate "$dir/zero.csv"
 check 'an empty file' 3 'empty.csv:1: ' validate "$dir/empty.csv"
 check 'no file' 3 'No such file' validate "$dir/none.csv"
 check 'the matrix with a recipe' 2 'does not go with' validate "$small" --recipe x.ini
+check 'costs in another unit' 2 'measured in instructions' validate "$small" --cost \
+	--profile kvm-pvm
 check 'costs of one case' 2 'does not go with it' validate "$small" --cost --case A
 check 'no cost rows' 3 'no insns_min rows' validate "$small" --cost
 
 # costs that the model does not have
+sed 's/^B,npt0-long64,0,4096,4k,/B,npt0-long64,0,0,4k,/' "$reference" >"$dir/none.csv"
+check 'costs of no pages' 3 'a slot of 0 pages does not fit' validate "$dir/none.csv" --cost
 sed 's/^\(B,npt0-long64,0,4096,4k,even,1500,all,get_dirty_log,insns_min\),234172,/\1,260000,/' \
 	"$reference" >"$dir/dear.csv"
 check 'a dearer row' 1 'FAILED: worst error' validate "$dir/dear.csv" --cost

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <string.h>
+
+#include "model/counts.h"
+#include "tests/unit/harness.h"
+#include "tests/unit/vm_scene.h"
+
+/*
+ * What the guest's own tables make of a shadow MMU: switches of the root, accessed and dirty bits.
+ * The numbers are Linux 6.1's (tracepoints and KVM_GET_STATS_FD, recorded under QEMU).
+ */
+#define EQ CU_ASSERT_EQUAL
+
+static uint64_t base_stat[N_KVM_STATS], base_event[N_KVM_TRACE], base_ro;
+
+static void mark(struct scene *s)
+{
+	for (int i = 0; i < N_KVM_STATS; i++)
+		base_stat[i] = kvm_stat(s->kvm, i);
+	memcpy(base_event, s->events, sizeof(base_event));
+	base_ro = s->set_spte_ro;
+}
+
+#define STAT(s, n)  (kvm_stat((s)->kvm, STAT_##n) - base_stat[STAT_##n])
+#define EVENT(s, n) ((s)->events[TRACE_##n] - base_event[TRACE_##n])
+
+static void copy_page(struct scene *s, uint64_t to, uint64_t from)
+{
+	for (uint64_t i = 0; i < 4096; i += 8)
+		kvm_write_guest_u64(s->kvm, to + i, kvm_read_guest_u64(s->kvm, from + i));
+}
+
+static int mov_cr3(struct scene *s, uint64_t cr3)
+{
+	int r;
+
+	do {
+		r = vcpu_fetch(s->vcpu[0], SCENE_CODE);
+		r = r ? r : vcpu_mov_cr3(s->vcpu[0], cr3);
+	} while (r == VCPU_RESTART);
+	return r;
+}
+
+/* ---- roots ---- */
+
+static uint64_t root[6];
+static unsigned n_roots;
+
+/* Every other root is a page of its own with the first one's entries. */
+static void share_tables(struct scene *s)
+{
+	root[0] = SCENE_PML4;
+	for (unsigned k = 1; k < n_roots; k++) {
+		root[k] = 0x70000 + k * 0x5000;
+		copy_page(s, root[k], SCENE_PML4);
+	}
+}
+
+/* Or has a whole set of tables of its own. */
+static void separate_tables(struct scene *s)
+{
+	share_tables(s);
+	for (unsigned k = 1; k < n_roots; k++) {
+		uint64_t b = root[k];
+
+		kvm_write_guest_u64(s->kvm, b, (b + 0x1000) | 0x27);
+		copy_page(s, b + 0x1000, 0x11000);
+		kvm_write_guest_u64(s->kvm, b + 0x1000, (b + 0x2000) | 0x27);
+		copy_page(s, b + 0x2000, 0x12000);
+		kvm_write_guest_u64(s->kvm, b + 0x2000, (b + 0x3000) | 0x27);
+		copy_page(s, b + 0x3000, 0x20000);
+		kvm_write_guest_u64(s->kvm, b + 0x2000 + 128 * 8, (b + 0x4000) | 0x27);
+		copy_page(s, b + 0x4000, 0x21000);
+	}
+}
+
+static int warm(struct scene *s)
+{
+	int r = scene_setup(s);
+
+	for (uint64_t i = 0; i < 8 && !r; i++)
+		r = scene_read(s, SCENE_TEST + (i << 12));
+	return r ? r : scene_out(s);
+}
+
+/* @n times: mov cr3, a read through the list and of the first test page; then OUT. */
+static int cycle(struct scene *s, unsigned n)
+{
+	int r = 0;
+
+	mark(s);
+	for (unsigned i = 1; i <= n && !r; i++) {
+		r = mov_cr3(s, root[i % n_roots]);
+		r = r ? r : scene_read(s, SCENE_LIST);
+		r = r ? r : scene_read(s, SCENE_TEST);
+	}
+	return r ? r : scene_out(s);
+}
+
+static int switch_2_shared(struct scene *s, struct task *t)
+{
+	(void)t;
+	n_roots = 2;
+	share_tables(s);
+	EQ(warm(s), 0);
+	EQ(cycle(s, 2), 0);
+	EQ(STAT(s, mmu_cache_miss), 1);
+	EQ(STAT(s, pf_taken), 1);
+	EQ(STAT(s, pf_fixed), 1);
+	EQ(STAT(s, remote_tlb_flush_requests), 1);
+	EQ(STAT(s, tlb_flush), 3);
+	EQ(STAT(s, insn_emulation), 2);
+	EQ(EVENT(s, kvm_mmu_get_page), 2);
+	EQ(EVENT(s, kvm_mmu_pagetable_walk), 3);
+	EQ(EVENT(s, kvm_mmu_set_spte), 1);
+	EQ(cycle(s, 50), 0);
+	EQ(STAT(s, tlb_flush), 50);
+	EQ(STAT(s, insn_emulation), 50);
+	EQ(STAT(s, pf_taken), 0);
+	EQ(EVENT(s, kvm_mmu_get_page), 0);
+	EQ(EVENT(s, kvm_mmu_pagetable_walk), 50);
+	return kvm_check(s->kvm);
+}
+
+/* The first refault of the code page drops the spte's D bit and is fixed; after that nothing is
+ * left to change, and two are spurious. */
+static int switch_4_shared(struct scene *s, struct task *t)
+{
+	(void)t;
+	n_roots = 4;
+	share_tables(s);
+	EQ(warm(s), 0);
+	EQ(cycle(s, 4), 0);
+	EQ(STAT(s, mmu_cache_miss), 3);
+	EQ(STAT(s, pf_taken), 3);
+	EQ(STAT(s, pf_fixed), 1);
+	EQ(STAT(s, pf_spurious), 2);
+	EQ(STAT(s, remote_tlb_flush_requests), 1);
+	EQ(STAT(s, tlb_flush), 5);
+	EQ(EVENT(s, kvm_mmu_get_page), 6);
+	EQ(EVENT(s, kvm_mmu_set_spte), 1);
+	EQ(cycle(s, 50), 0); /* the current root and three before it are kept */
+	EQ(STAT(s, tlb_flush), 50);
+	EQ(STAT(s, pf_taken), 0);
+	EQ(EVENT(s, kvm_mmu_get_page), 0);
+	return kvm_check(s->kvm);
+}
+
+static int switch_4_separate(struct scene *s, struct task *t)
+{
+	(void)t;
+	n_roots = 4;
+	separate_tables(s);
+	EQ(warm(s), 0);
+	EQ(cycle(s, 4), 0);
+	EQ(STAT(s, mmu_cache_miss), 15);
+	EQ(kvm_stat(s->kvm, STAT_pages_4k), 32 + 72);
+	EQ(kvm_stat(s->kvm, STAT_max_mmu_rmap_size), 3);
+	EQ(STAT(s, pf_taken), 9);
+	EQ(STAT(s, pf_fixed), 9);
+	EQ(STAT(s, tlb_flush), 4);
+	EQ(EVENT(s, kvm_mmu_get_page), 15);
+	EQ(EVENT(s, kvm_mmu_set_spte), 72);
+	EQ(EVENT(s, kvm_mmu_pagetable_walk), 13);
+	return kvm_check(s->kvm);
+}
+
+/* From the fifth root on each switch looks its root up again. */
+static int switch_5_shared(struct scene *s, struct task *t)
+{
+	(void)t;
+	n_roots = 5;
+	share_tables(s);
+	EQ(warm(s), 0);
+	EQ(cycle(s, 5), 0);
+	EQ(cycle(s, 50), 0);
+	EQ(STAT(s, pf_taken), 0);
+	EQ(EVENT(s, kvm_mmu_get_page), 50);
+	EQ(STAT(s, mmu_cache_miss), 0);
+	return kvm_check(s->kvm);
+}
+
+static void switching_roots(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 512, .check = true};
+
+	EQ(scene(&o, switch_2_shared), 0);
+	EQ(scene(&o, switch_4_shared), 0);
+	EQ(scene(&o, switch_4_separate), 0);
+	EQ(scene(&o, switch_5_shared), 0);
+}
+
+/* ---- accessed and dirty bits ---- */
+
+/* Clears A and D in every table. */
+static void clear_ad(struct scene *s)
+{
+	for (uint64_t gpa = SCENE_PML4; gpa < 0x22000; gpa += 8) {
+		uint64_t pte = kvm_read_guest_u64(s->kvm, gpa);
+
+		if (pte & 1)
+			kvm_write_guest_u64(s->kvm, gpa, pte & ~0x60ull);
+	}
+}
+
+static int accessed_dirty_4k(struct scene *s, struct task *t)
+{
+	(void)t;
+	clear_ad(s);
+	mark(s);
+	EQ(scene_setup(s), 0);
+	EQ(STAT(s, pf_taken), 17); /* an entry without A is not prefetched */
+	EQ(EVENT(s, kvm_mmu_set_spte), 17);
+	EQ(s->set_spte_ro - base_ro, 17);
+	EQ(EVENT(s, kvm_mmu_set_accessed_bit), 20);
+	EQ(EVENT(s, kvm_mmu_set_dirty_bit), 0);
+	mark(s);
+	EQ(scene_loop(s, false, 0, 64), 0);
+	EQ(STAT(s, pf_taken), 64);
+	EQ(s->set_spte_ro - base_ro, 64);
+	EQ(EVENT(s, kvm_mmu_set_accessed_bit), 65);
+	EQ(kvm_read_guest_u64(s->kvm, 0x21000) & 0x60, 0x20);
+	mark(s);
+	EQ(scene_loop(s, true, 0, 64), 0);
+	EQ(STAT(s, pf_taken), 64);
+	EQ(STAT(s, pf_fixed), 64);
+	EQ(EVENT(s, kvm_mmu_set_dirty_bit), 64);
+	EQ(EVENT(s, kvm_mmu_set_accessed_bit), 0);
+	EQ(EVENT(s, kvm_mmu_set_spte), 64);
+	EQ(s->set_spte_ro - base_ro, 0);
+	EQ(kvm_read_guest_u64(s->kvm, 0x21000) & 0x60, 0x60);
+	mark(s);
+	EQ(scene_loop(s, true, 0, 64), 0);
+	EQ(STAT(s, pf_taken), 0);
+	mark(s);
+	EQ(scene_loop(s, true, 64, 128), 0);
+	EQ(STAT(s, pf_taken), 64);
+	EQ(EVENT(s, kvm_mmu_set_accessed_bit), 64);
+	EQ(EVENT(s, kvm_mmu_set_dirty_bit), 64);
+	return kvm_check(s->kvm);
+}
+
+/* Below a large entry the neighbours come along, whatever its bits were. */
+static int accessed_dirty_2m(struct scene *s, struct task *t)
+{
+	(void)t;
+	clear_ad(s);
+	EQ(scene_setup(s), 0);
+	mark(s);
+	EQ(scene_loop(s, true, 64, 128), 0);
+	EQ(STAT(s, pf_taken), 8);
+	EQ(EVENT(s, kvm_mmu_set_dirty_bit), 1);
+	return kvm_check(s->kvm);
+}
+
+/* Under nested paging the CPU sets the bits, KVM sees nothing of it. */
+static int accessed_dirty_nested(struct scene *s, struct task *t)
+{
+	(void)t;
+	clear_ad(s);
+	EQ(scene_setup(s), 0);
+	EQ(scene_loop(s, false, 0, 1), 0);
+	EQ(kvm_read_guest_u64(s->kvm, 0x21000) & 0x60, 0x20);
+	EQ(scene_loop(s, true, 0, 1), 0);
+	EQ(kvm_read_guest_u64(s->kvm, 0x21000) & 0x60, 0x60);
+	EQ(kvm_read_guest_u64(s->kvm, 0x11000) & 0x60, 0x20);
+	EQ(s->events[TRACE_kvm_mmu_set_accessed_bit], 0);
+	return kvm_check(s->kvm);
+}
+
+static void accessed_and_dirty_bits(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 512, .check = true};
+
+	EQ(scene(&o, accessed_dirty_4k), 0);
+	o.paging = PAGING_TDP;
+	EQ(scene(&o, accessed_dirty_nested), 0);
+	o.paging = PAGING_SHADOW;
+	o.pte = SCENE_2M;
+	EQ(scene(&o, accessed_dirty_2m), 0);
+}
+
+/* ---- read-only entries ---- */
+
+/* A store through a read-only entry is the guest's own fault, also when its page is mapped. */
+static int read_only(struct scene *s, struct task *t)
+{
+	(void)t;
+	kvm_write_guest_u64(s->kvm, 0x21000, SCENE_TEST | 0x65);
+	EQ(scene_setup(s), 0);
+	EQ(scene_read(s, SCENE_TEST), 0);
+	EQ(s->last[TRACE_kvm_mmu_set_spte].writable, true); /* its neighbour, prefetched */
+	EQ(kvm_check(s->kvm), 0);
+	EQ(scene_write(s, SCENE_TEST + 0x1000, 4, 0), 0);
+	EQ(scene_write(s, SCENE_TEST, 4, 0), KVMSIM_EINVAL);
+	return 0;
+}
+
+static void read_only_entries(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 512, .check = true};
+
+	EQ(scene(&o, read_only), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "0x10000000"));
+}
+
+static CU_TestInfo tests[] = {
+	{"switching_roots", switching_roots},
+	{"accessed_and_dirty_bits", accessed_and_dirty_bits},
+	{"read_only_entries", read_only_entries},
+	CU_TEST_INFO_NULL,
+};
+TEST_MAIN("test_mmu_guest_tables", tests)

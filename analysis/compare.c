@@ -290,26 +290,27 @@ static int judge_all(struct work *w)
 
 /* ---- the crossover ---- */
 
+static int keep_mean(void *ctx, size_t i, const struct run_result *r)
+{
+	double metric[N_METRICS];
+	int err = metrics_of(r, metric);
+
+	(void)i;
+	*(double *)ctx = metric[METRIC_get_dirty_log_mean];
+	return err;
+}
+
 /* GET_DIRTY_LOG mean of a policy with @sps shadow pages, stated prices and the first phase. */
 static int nominal(const struct work *w, size_t policy, uint64_t sps, double *mean)
 {
 	struct run_opts opts = w->opts->run;
-	struct run_result r;
-	double metric[N_METRICS];
-	int err;
+	const struct jobs one = {
+		.list = &opts, .n = 1, .run = w->opts->run_fn, .done = keep_mean, .ctx = mean};
 
 	opts.dirty = w->opts->policies[policy];
-	opts.phase = 0;
-	opts.replicate = 0;
 	opts.shadow_pages = sps;
-	err = w->opts->run_fn(&opts, &r);
-	if (err)
-		return err;
-	err = metrics_of(&r, metric);
-	run_result_free(&r);
 	w->out->runs++;
-	*mean = metric[METRIC_get_dirty_log_mean];
-	return err;
+	return jobs_run(&one, opts.errors);
 }
 
 static int difference(const struct work *w, size_t policy, uint64_t sps, double *out)

@@ -75,7 +75,7 @@ int compare_print_csv(const struct compare_view *v, FILE *to)
 					csv_text(&csv, NULL);
 			}
 			csv_text(&csv, gap_name(p->gap[m]));
-			csv_text(&csv, evidence_name(v->evidence[k]));
+			csv_text(&csv, policy_evidence_name(v->evidence[k]));
 			csv_end_row(&csv);
 		}
 	}
@@ -145,7 +145,7 @@ static json_t *policy_json(const struct compare_view *v, size_t k)
 	json_t *o = json_object(), *list = json_array(), *unpriced = json_array();
 
 	set(o, "policy", text(p->text));
-	set(o, "evidence", text(evidence_name(v->evidence[k])));
+	set(o, "evidence", text(policy_evidence_name(v->evidence[k])));
 	set(o, "real", text(verdict_name(p->real)));
 	set(o, "model", text(verdict_name(p->model)));
 	set(o, "tends", text(verdict_name(p->tends)));
@@ -200,7 +200,7 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 	set(real, "power", json_real(vo->power));
 	set(o, "real_machines", real);
 	set(baseline, "policy", text(v->c->policy[0].text));
-	set(baseline, "evidence", text(evidence_name(v->evidence[0])));
+	set(baseline, "evidence", text(policy_evidence_name(v->evidence[0])));
 	set(o, "baseline", baseline);
 	for (size_t k = 1; k < v->c->n; k++)
 		json_array_append_new(list, policy_json(v, k));

@@ -10,15 +10,6 @@
 
 /* The table for people. The headline comes first: what real machines would show. */
 
-const char *evidence_name(enum policy_evidence e)
-{
-	static const char *const name[] = {[EVIDENCE_NONE] = "none",
-					   [EVIDENCE_PUBLISHED] = "published",
-					   [EVIDENCE_ORACLE] = "oracle-exact"};
-
-	return name[e];
-}
-
 /* @value to the digit that @noise leaves standing; whole numbers where it leaves more. */
 static const char *to_noise(char buf[OUT_TEXT], double value, double noise)
 {
@@ -291,7 +282,7 @@ int compare_print(const struct compare_view *v, FILE *to)
 	fprintf(to, "Evidence on %s:", mmu_kind_name(v->mmu));
 	for (size_t k = 0; k < v->c->n; k++)
 		fprintf(to, "%s %s %s", k ? "," : "", v->c->policy[k].text,
-			evidence_name(v->evidence[k]));
+			policy_evidence_name(v->evidence[k]));
 	fputc('\n', to);
 	for (size_t k = 1; !err && k < v->c->n; k++)
 		err = print_table(v, &v->c->policy[k], to);

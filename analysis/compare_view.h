@@ -18,8 +18,6 @@ struct compare_view {
 	const char *spread_source; /* "assumed", "given" */
 };
 
-const char *evidence_name(enum policy_evidence e);
-
 /* Each returns 0 or KVMSIM_ENOMEM. */
 int compare_print(const struct compare_view *v, FILE *to);
 int compare_print_csv(const struct compare_view *v, FILE *to);

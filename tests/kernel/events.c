@@ -185,7 +185,7 @@ static void count_page(const uint8_t *page)
 	}
 }
 
-/* The commit word is at most a page, so a record's length word is always inside the buffer. */
+/* count_page() reads two words of a record before it knows its type: room for the second one. */
 static void drain(void (*use)(const uint8_t *page))
 {
 	static uint8_t page[RING_PAGE_BYTES + sizeof(uint64_t)];

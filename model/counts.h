@@ -32,6 +32,7 @@
 	X(memslot_lookup, "memslot searched for a frame")                                          \
 	X(gfn_to_pfn, "host frame looked up for a fault")                                          \
 	X(host_fault, "host page populated")                                                       \
+	X(host_walk, "host page tables walked for the size of a mapping")                          \
 	X(get_page, "kvm_mmu_get_page call")                                                       \
 	X(sp_hash, "shadow page met in a hash chain")                                              \
 	X(sp_alloc, "shadow page allocated and cleared")                                           \

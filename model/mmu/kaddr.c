@@ -23,6 +23,7 @@ uint64_t kaddr_object(struct kaddr *k, uint32_t size)
 {
 	struct kaddr_slab *s = k->slab;
 
+	size = size ? size : 1;
 	while (s < &k->slab[KADDR_SIZES - 1] && s->size && s->size != size)
 		s++;
 	if (s->size != size) {

@@ -225,6 +225,17 @@ static inline uint64_t sptep_addr(const uint64_t *sptep)
 	return sptep_to_sp(sptep)->spt_addr + spte_index(sptep) * sizeof(*sptep);
 }
 
+/* The slot of @gfn, searched for as the fault path does. */
+static inline struct kvm_memory_slot *memslot_lookup(struct task *t, struct kvm *kvm, gfn_t gfn)
+{
+	struct kvm_memory_slot *slot = gfn_to_memslot(kvm, gfn);
+
+	charge(t, COUNT_memslot_lookup, 1);
+	if (slot)
+		kvm_touch(t, kvm, slot->slot_addr, 64, false);
+	return slot;
+}
+
 /* sptes are seen by hardware walks and fast faults, which take no lock. */
 static inline uint64_t spte_read(struct task *t, struct kvm *kvm, const uint64_t *sptep)
 {

@@ -109,8 +109,7 @@ static int direct_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 	enum ret_pf r;
 
 	f->gfn = f->addr >> PAGE_SHIFT;
-	f->slot = gfn_to_memslot(v->kvm, f->gfn);
-	charge(v->task, COUNT_memslot_lookup, 1);
+	f->slot = memslot_lookup(v->task, v->kvm, f->gfn);
 	if (page_tracked(f))
 		return RET_PF_EMULATE;
 	r = fast_page_fault(v, f);
@@ -122,13 +121,20 @@ static int direct_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 	return map_fault(v, f, NULL);
 }
 
-/* The faulting instruction's own page table is what it writes. */
-static void find_self_write(struct kvm_page_fault *f, const struct guest_walk *gw)
+/* The mapping holds the very tables that it is walked by: it must be made of small pages, since
+ * those are write-protected. Whether the fault is a store to one of them is noted. */
+static bool find_self_write(struct kvm_page_fault *f, const struct guest_walk *gw)
 {
+	gfn_t mask = ~(pages_per_level(gw->level) - 1);
+	bool self = false;
+
 	if (!(gw->pte_access & ACC_WRITE))
-		return;
-	for (int l = gw->level; l <= gw->max_level; l++)
+		return false;
+	for (int l = gw->level; l <= gw->max_level; l++) {
+		self |= !((gw->gfn ^ gw->table_gfn[l - 1]) & mask);
 		f->write_fault_to_shadow_pgtable |= gw->gfn == gw->table_gfn[l - 1];
+	}
+	return self;
 }
 
 static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
@@ -142,8 +148,7 @@ static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 		return guest_fault_error(v, f->addr, gw.fault_code);
 	}
 	f->gfn = gw.gfn;
-	f->slot = gfn_to_memslot(v->kvm, f->gfn);
-	charge(v->task, COUNT_memslot_lookup, 1);
+	f->slot = memslot_lookup(v->task, v->kvm, f->gfn);
 	if (page_tracked(f)) {
 		walk_lockless_begin(v);
 		for (shadow_walk_init(&w, v, f->addr); shadow_walk_okay(&w);
@@ -152,7 +157,7 @@ static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 		walk_lockless_end(v);
 		return RET_PF_EMULATE;
 	}
-	find_self_write(f, &gw);
+	f->max_level = find_self_write(f, &gw) ? PG_LEVEL_4K : gw.level;
 	r = faultin_pfn(v, f);
 	if (r != RET_PF_CONTINUE)
 		return r;
@@ -170,7 +175,7 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 		.rsvd = error_code & PFERR_RSVD,
 		.user = error_code & PFERR_USER,
 		.is_tdp = v->kvm->tdp_enabled,
-		.max_level = PG_LEVEL_4K,
+		.max_level = v->kvm->tdp_enabled ? MAX_HUGE_LEVEL : PG_LEVEL_2M,
 		.goal_level = PG_LEVEL_4K,
 	};
 	uint16_t was = activity_enter(v->task, ACT_page_fault);

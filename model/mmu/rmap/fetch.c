@@ -11,9 +11,8 @@
 /* The slot for a prefetch; none where a writable spte would have to be logged. */
 static struct kvm_memory_slot *prefetch_slot(struct kvm_vcpu *v, gfn_t gfn, bool write)
 {
-	struct kvm_memory_slot *slot = gfn_to_memslot(v->kvm, gfn);
+	struct kvm_memory_slot *slot = memslot_lookup(v->task, v->kvm, gfn);
 
-	charge(v->task, COUNT_memslot_lookup, 1);
 	if (!slot || (slot->flags & MEMSLOT_INVALID) || (write && memslot_logged(slot)))
 		return NULL;
 	return slot;
@@ -64,12 +63,33 @@ static void direct_prefetch(struct kvm_vcpu *v, uint64_t *sptep)
 		direct_prefetch_run(v, sp, start, first + group);
 }
 
+/* The largest page that guest, slot and host allow. The host's are all of 4 KiB here, which it
+ * takes a walk of its tables to see. */
+static void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f)
+{
+	int level = f->max_level;
+
+	if (memslot_logged(f->slot))
+		return;
+	for (; level > PG_LEVEL_4K; level--) {
+		uint64_t i = memslot_index(f->slot, f->gfn, level);
+
+		kvm_touch(v->task, v->kvm, f->slot->lpage_addr[level - 1] + i * sizeof(int32_t),
+			  sizeof(int32_t), false);
+		if (!f->slot->disallow_lpage[level - 1][i])
+			break;
+	}
+	if (level > PG_LEVEL_4K)
+		charge(v->task, COUNT_host_walk, 1);
+}
+
 int direct_map(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
 	struct shadow_walk w;
 	struct kvm_mmu_page *sp;
 	enum ret_pf ret;
 
+	hugepage_adjust(v, f);
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_spte_requested, .gfn = f->gfn,
 			.level = f->goal_level);
 	for (shadow_walk_init(&w, v, f->addr); shadow_walk_okay(&w); shadow_walk_next(&w, v->kvm)) {
@@ -182,6 +202,7 @@ int fetch_guest_mapping(struct kvm_vcpu *v, struct kvm_page_fault *f, struct gue
 		if (sp != SP_EXISTS)
 			link_shadow_page(v, w.sptep, sp);
 	}
+	hugepage_adjust(v, f);
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_spte_requested, .gfn = f->gfn,
 			.level = f->goal_level);
 	for (; shadow_walk_okay(&w); shadow_walk_next(&w, v->kvm)) {

@@ -27,11 +27,11 @@ static bool direct_prefetch_run(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uns
 	struct kvm_memory_slot *slot = prefetch_slot(v, gfn, sp->role.access & ACC_WRITE);
 	unsigned n;
 
-	if (!slot)
+	/* A run that goes past the slot's end is not looked up at all. */
+	if (!slot || gfn + (end - start) > slot->base_gfn + slot->npages)
 		return false;
 	for (n = 0; n < end - start; n++)
-		if (gfn + n >= slot->base_gfn + slot->npages ||
-		    !memslot_host_present(slot, gfn + n))
+		if (!memslot_host_present(slot, gfn + n))
 			break;
 	charge(v->task, COUNT_prefetch_pfn, n);
 	for (unsigned i = 0; i < n; i++)

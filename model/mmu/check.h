@@ -15,7 +15,7 @@ struct store_log {
 };
 
 /* False: out of memory. */
-bool store_log_alloc(struct kvm *kvm, struct kvm_memory_slot *slot);
+bool store_log_alloc(struct kvm_memory_slot *slot);
 /* Logging begins: only stores after @now count. */
 void store_log_arm(struct kvm_memory_slot *slot, cycles_t now);
 void store_log_add(struct kvm_memory_slot *slot, gfn_t gfn, cycles_t now);

@@ -154,7 +154,7 @@ static struct kvm_memory_slot *slot_new(struct kvm *kvm, uint32_t id, uint32_t f
 		memset(slot->host_absent, 0xff, words * 8);
 	}
 	if (!alloc_metadata(kvm, slot) || (memslot_logged(slot) && !alloc_bitmap(kvm, slot)) ||
-	    (kvm->check && !store_log_alloc(kvm, slot)))
+	    (kvm->check && !store_log_alloc(slot)))
 		goto fail;
 	kvm->next_pfn += npages;
 	return slot;
@@ -184,7 +184,6 @@ static void install_memslots(struct task *t, struct kvm *kvm)
 			kvm->nr_memslot_pages += kvm->slots[i]->npages;
 		}
 	qsort(kvm->by_gfn, kvm->nr_by_gfn, sizeof(kvm->by_gfn[0]), cmp_base);
-	kvm->memslot_gen += 2;
 }
 
 static void limit_mmu_pages(struct task *t, struct kvm *kvm)

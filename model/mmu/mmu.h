@@ -100,7 +100,7 @@ struct kvm {
 	struct kvm_memory_slot *by_gfn[KVM_MAX_MEMSLOTS];
 	uint32_t nr_by_gfn;
 	struct kvm_memory_slot *deleted_slots;
-	uint64_t memslot_gen, nr_memslot_pages;
+	uint64_t nr_memslot_pages;
 	pfn_t next_pfn;
 
 	struct list active_pages;
@@ -137,7 +137,6 @@ enum vcpu_request {
 	REQ_LOAD_MMU_PGD = 1u << 3,
 	REQ_MASTERCLOCK_UPDATE = 1u << 4,
 	REQ_EVENT = 1u << 5,
-	REQ_MMU_SYNC = 1u << 6,
 };
 
 struct mmu_root {
@@ -170,8 +169,8 @@ struct kvm_vcpu {
 struct kvm_page_fault {
 	uint64_t addr; /* gva when shadowing a paging guest, else gpa */
 	uint64_t error_code;
-	bool exec, write, present, rsvd, user, is_tdp;
-	bool map_writable, populated, write_fault_to_shadow_pgtable;
+	bool exec, write, present, rsvd;
+	bool map_writable, populated;
 	int max_level, goal_level;
 	gfn_t gfn;
 	pfn_t pfn;
@@ -280,7 +279,6 @@ void walk_lockless_end(struct kvm_vcpu *v);
 int kvm_mmu_load(struct kvm_vcpu *v);
 void kvm_mmu_free_obsolete_roots(struct kvm_vcpu *v);
 void kvm_mmu_new_pgd(struct kvm_vcpu *v, gpa_t cr3);
-void kvm_mmu_free_all_roots(struct kvm_vcpu *v);
 
 /* ---- fault.c ---- */
 /* An intercepted #PF or nested page fault. A positive enum ret_pf or a negative error. */
@@ -307,8 +305,6 @@ void kvm_mmu_change_mmu_pages(struct task *t, struct kvm *kvm, uint64_t goal);
 void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm);
 /* A write to a guest page table that is shadowed, by the emulator: takes mmu_lock itself. */
 void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes);
-/* Zaps the shadow pages of @gfn; takes mmu_lock itself. */
-bool kvm_mmu_unprotect_page(struct kvm_vcpu *v, gfn_t gfn);
 
 /* ---- rmap/page.c ---- */
 /* Before anything else: empty lists, and @background_sps pages that only a walk meets.

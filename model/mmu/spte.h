@@ -42,7 +42,6 @@ typedef uint64_t pfn_t; /* host frame number */
 #define PG_LEVEL_2M    2
 #define PG_LEVEL_1G    3
 #define MAX_HUGE_LEVEL PG_LEVEL_1G
-#define ROOT_LEVEL_PAE 3
 #define ROOT_LEVEL_4   4
 
 static inline unsigned pt_index(uint64_t addr, int level)

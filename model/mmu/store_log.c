@@ -3,9 +3,8 @@
 
 #include "model/mmu/check.h"
 
-bool store_log_alloc(struct kvm *kvm, struct kvm_memory_slot *slot)
+bool store_log_alloc(struct kvm_memory_slot *slot)
 {
-	(void)kvm;
 	slot->stores = calloc(1, sizeof(*slot->stores) + slot->npages * sizeof(cycles_t));
 	return slot->stores;
 }

@@ -130,6 +130,88 @@ static void recycling(void)
 	EQ(scene(&o, recycle), 0);
 }
 
+/* ---- what the back end offers to policies ---- */
+
+static int backend_ops(struct scene *s, struct task *t)
+{
+	struct kvm_memory_slot *slot;
+	const struct mmu_backend *b = s->kvm->backend;
+	uint64_t spte = 0, *sptep;
+	gfn_t gfn = SCENE_TEST >> 12;
+
+	EQ(scene_setup(s), 0);
+	EQ(scene_loop(s, true, 0, 16), 0);
+	slot = id_to_memslot(s->kvm, 1);
+	EQ(mmu_lock(t, s->kvm), 0);
+	sptep = b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x3000, &spte);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(sptep);
+	EQ(b->spte_gfn(t, s->kvm, sptep), gfn + 3);
+	EQ(spte & (PT_WRITABLE | PT_DIRTY), PT_WRITABLE | PT_DIRTY);
+	EQ(b->clear_dirty_gfn(t, s->kvm, slot, gfn + 3), true);
+	EQ(*sptep & (PT_WRITABLE | PT_DIRTY), PT_WRITABLE);
+	EQ(b->clear_dirty_gfn(t, s->kvm, slot, gfn + 3), false);
+	EQ(b->write_protect_gfn(t, s->kvm, slot, gfn + 3), true);
+	EQ(*sptep & (PT_WRITABLE | SPTE_MMU_WRITABLE), SPTE_MMU_WRITABLE);
+	EQ(b->write_protect_gfn(t, s->kvm, slot, gfn + 3), false);
+	EQ(b->protect_slot(t, s->kvm, slot), true);
+	EQ(b->protect_slot(t, s->kvm, slot), false);
+	EQ(b->zap_collapsible(t, s->kvm, slot), false);
+	EQ(b->zap_gfn(t, s->kvm, slot, gfn + 3), true);
+	EQ(*sptep, 0);
+	EQ(b->zap_gfn(t, s->kvm, slot, gfn + 3), false);
+	mmu_unlock(t, s->kvm);
+	kvm_flush_remote_tlbs(t, s->kvm);
+	EQ(kvm_check(s->kvm), 0);
+	EQ(scene_loop(s, true, 0, 16), 0);
+	return kvm_check(s->kvm);
+}
+
+static void backend_operations(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 64, .personality = "amd"};
+
+	EQ(scene(&o, backend_ops), 0);
+	o.paging = PAGING_TDP;
+	EQ(scene(&o, backend_ops), 0);
+	o.paging = PAGING_SHADOW;
+	o.pte = SCENE_FLAT;
+	EQ(scene(&o, backend_ops), 0);
+}
+
+/* The checkers find what is wrong: one spte is tampered with at a time. */
+static int tampered(struct scene *s, struct task *t)
+{
+	uint64_t spte = 0, *sptep;
+
+	(void)t;
+	EQ(scene_setup(s), 0);
+	EQ(scene_loop(s, true, 0, 16), 0);
+	EQ(kvm_check(s->kvm), 0);
+	sptep = s->kvm->backend->walk_lockless(s->vcpu[0], SCENE_TEST, &spte);
+	*sptep = spte + PAGE_SIZE; /* another frame */
+	EQ(kvm_check(s->kvm), KVMSIM_ECHECK);
+	*sptep = 0; /* gone, but still in its rmap */
+	EQ(kvm_check(s->kvm), KVMSIM_ECHECK);
+	*sptep = spte;
+	EQ(kvm_check(s->kvm), 0);
+	EQ(scene_write(s, SCENE_TEST, 4, 0), 0);
+	EQ(kvm_check(s->kvm), 0);
+	*sptep = spte & ~PT_WRITABLE; /* the TLB still grants it */
+	EQ(kvm_check(s->kvm), KVMSIM_ECHECK);
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "cached writable"));
+	*sptep = spte;
+	kvm_write_guest_u64(s->kvm, 0x21000, 0); /* behind KVM's back */
+	EQ(kvm_check(s->kvm), KVMSIM_ECHECK);
+	return 0;
+}
+
+static void checkers_can_fail(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 64, .check = true};
+
+	EQ(scene(&o, tampered), 0);
+}
+
 /* ---- parts ---- */
 
 static void guest_memory(void)
@@ -211,6 +293,8 @@ static CU_TestInfo tests[] = {
 	{"many_entries_map_one_page", many_entries_map_one_page},
 	{"a_chain_that_grows_too_long_is_dropped", a_chain_that_grows_too_long_is_dropped},
 	{"recycling", recycling},
+	{"backend_operations", backend_operations},
+	{"checkers_can_fail", checkers_can_fail},
 	{"guest_memory", guest_memory},
 	{"translations", translations},
 	{"slot_geometry", slot_geometry},

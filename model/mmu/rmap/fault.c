@@ -122,18 +122,16 @@ static int direct_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 }
 
 /* The mapping holds the very tables that it is walked by: it must be made of small pages, since
- * those are write-protected. Whether the fault is a store to one of them is noted. */
-static bool find_self_write(struct kvm_page_fault *f, const struct guest_walk *gw)
+ * those are write-protected. */
+static bool maps_own_tables(const struct guest_walk *gw)
 {
 	gfn_t mask = ~(pages_per_level(gw->level) - 1);
 	bool self = false;
 
 	if (!(gw->pte_access & ACC_WRITE))
 		return false;
-	for (int l = gw->level; l <= gw->max_level; l++) {
+	for (int l = gw->level; l <= gw->max_level; l++)
 		self |= !((gw->gfn ^ gw->table_gfn[l - 1]) & mask);
-		f->write_fault_to_shadow_pgtable |= gw->gfn == gw->table_gfn[l - 1];
-	}
 	return self;
 }
 
@@ -153,11 +151,11 @@ static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 		walk_lockless_begin(v);
 		for (shadow_walk_init(&w, v, f->addr); shadow_walk_okay(&w);
 		     shadow_walk_next_at(&w, v->kvm, spte_read(v->task, v->kvm, w.sptep)))
-			clear_write_flooding(v->task, w.sptep);
+			clear_write_flooding(w.sptep);
 		walk_lockless_end(v);
 		return RET_PF_EMULATE;
 	}
-	f->max_level = find_self_write(f, &gw) ? PG_LEVEL_4K : gw.level;
+	f->max_level = maps_own_tables(&gw) ? PG_LEVEL_4K : gw.level;
 	r = faultin_pfn(v, f);
 	if (r != RET_PF_CONTINUE)
 		return r;
@@ -173,8 +171,6 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 		.write = error_code & PFERR_WRITE,
 		.present = error_code & PFERR_PRESENT,
 		.rsvd = error_code & PFERR_RSVD,
-		.user = error_code & PFERR_USER,
-		.is_tdp = v->kvm->tdp_enabled,
 		.max_level = v->kvm->tdp_enabled ? MAX_HUGE_LEVEL : PG_LEVEL_2M,
 		.goal_level = PG_LEVEL_4K,
 	};

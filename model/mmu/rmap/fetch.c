@@ -191,7 +191,7 @@ int fetch_guest_mapping(struct kvm_vcpu *v, struct kvm_page_fault *f, struct gue
 	for (shadow_walk_init(&w, v, f->addr); shadow_walk_okay(&w) && w.level > gw->level;
 	     shadow_walk_next(&w, v->kvm)) {
 		charge(v->task, COUNT_shadow_level, 1);
-		clear_write_flooding(v->task, w.sptep);
+		clear_write_flooding(w.sptep);
 		sp = get_child_sp(v, w.sptep, gw->table_gfn[w.level - 2], false,
 				  gw->pt_access[w.level - 2]);
 		if (!sp)
@@ -207,7 +207,7 @@ int fetch_guest_mapping(struct kvm_vcpu *v, struct kvm_page_fault *f, struct gue
 			.level = f->goal_level);
 	for (; shadow_walk_okay(&w); shadow_walk_next(&w, v->kvm)) {
 		charge(v->task, COUNT_shadow_level, 1);
-		clear_write_flooding(v->task, w.sptep);
+		clear_write_flooding(w.sptep);
 		if (w.level == f->goal_level)
 			break;
 		validate_direct_spte(v, w.sptep, gw->pte_access);

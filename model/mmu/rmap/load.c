@@ -60,7 +60,7 @@ static void put_root(struct task *t, struct kvm *kvm, struct kvm_mmu_page **sp,
 	*sp = NULL;
 }
 
-static void free_roots(struct kvm_vcpu *v, bool obsolete_only)
+void kvm_mmu_free_obsolete_roots(struct kvm_vcpu *v)
 {
 	struct kvm *kvm = v->kvm;
 	struct list invalid;
@@ -69,11 +69,10 @@ static void free_roots(struct kvm_vcpu *v, bool obsolete_only)
 		return;
 	list_init(&invalid);
 	for (int i = 0; i < MMU_NUM_PREV_ROOTS; i++)
-		if (v->prev_roots[i].sp &&
-		    (!obsolete_only || sp_obsolete(kvm, v->prev_roots[i].sp)))
+		if (v->prev_roots[i].sp && sp_obsolete(kvm, v->prev_roots[i].sp))
 			put_root(v->task, kvm, &v->prev_roots[i].sp, &invalid);
 	/* The four roots of a guest that does not page count as obsolete. */
-	if (v->root_valid && (!obsolete_only || !v->root.sp || sp_obsolete(kvm, v->root.sp))) {
+	if (v->root_valid && (!v->root.sp || sp_obsolete(kvm, v->root.sp))) {
 		put_root(v->task, kvm, &v->root.sp, &invalid);
 		for (int i = 0; i < 4; i++)
 			put_root(v->task, kvm, &v->pae_root[i], &invalid);
@@ -81,16 +80,6 @@ static void free_roots(struct kvm_vcpu *v, bool obsolete_only)
 	}
 	commit_zap_page(v->task, kvm, &invalid);
 	mmu_unlock(v->task, kvm);
-}
-
-void kvm_mmu_free_obsolete_roots(struct kvm_vcpu *v)
-{
-	free_roots(v, true);
-}
-
-void kvm_mmu_free_all_roots(struct kvm_vcpu *v)
-{
-	free_roots(v, false);
 }
 
 static bool root_usable(const struct mmu_root *r, gpa_t pgd)

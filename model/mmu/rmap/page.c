@@ -22,11 +22,6 @@ gfn_t sp_gfn(const struct kvm_mmu_page *sp, unsigned index)
 	return sp->gfn + ((gfn_t)index << (9 * (sp->role.level - 1)));
 }
 
-unsigned sp_access(const struct kvm_mmu_page *sp, unsigned index)
-{
-	return sp->role.direct ? sp->role.access : sp->translation[index] & ACC_ALL;
-}
-
 struct kvm_mmu_page *spte_to_child(const struct kvm *kvm, uint64_t spte)
 {
 	return kvm->page_of_pfn[spte_pfn(spte)];
@@ -246,9 +241,8 @@ bool has_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn)
 	return false;
 }
 
-void clear_write_flooding(struct task *t, uint64_t *sptep)
+void clear_write_flooding(uint64_t *sptep)
 {
-	(void)t;
 	sptep_to_sp(sptep)->write_flooding = 0;
 }
 

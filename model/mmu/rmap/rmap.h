@@ -41,7 +41,6 @@ bool zap_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn
 /* ---- page.c: shadow pages ---- */
 
 gfn_t sp_gfn(const struct kvm_mmu_page *sp, unsigned index);
-unsigned sp_access(const struct kvm_mmu_page *sp, unsigned index);
 struct kvm_mmu_page *spte_to_child(const struct kvm *kvm, uint64_t spte);
 bool sp_obsolete(const struct kvm *kvm, const struct kvm_mmu_page *sp);
 
@@ -59,12 +58,12 @@ bool has_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn);
  * page may be prepared for zapping meanwhile. */
 struct kvm_mmu_page *first_indirect_sp(const struct kvm *kvm, gfn_t gfn);
 struct kvm_mmu_page *next_indirect_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp);
-void clear_write_flooding(struct task *t, uint64_t *sptep);
+void clear_write_flooding(uint64_t *sptep);
 
 /* ---- zap.c: taking shadow pages away ---- */
 
 /* Unlinks @sp from above and below and moves it to @invalid; counts the pages that went with it. */
-bool prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
+void prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
 		      struct list *invalid, unsigned *nr);
 /* Flushes and frees what was prepared. */
 void commit_zap_page(struct task *t, struct kvm *kvm, struct list *invalid);

@@ -28,7 +28,7 @@ static void unaccount_shadowed(struct kvm *kvm, struct kvm_mmu_page *sp)
 		slot->write_track[sp->gfn - slot->base_gfn]--;
 }
 
-bool prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
+void prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
 		      struct list *invalid, unsigned *nr)
 {
 	bool zapped_root = false;
@@ -63,7 +63,6 @@ bool prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
 	sp->role.invalid = 1;
 	if (zapped_root)
 		kvm_make_all_cpus_request(t, kvm, REQ_FREE_OBSOLETE_ROOTS);
-	return false;
 }
 
 void commit_zap_page(struct task *t, struct kvm *kvm, struct list *invalid)
@@ -150,27 +149,6 @@ void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm)
 	}
 	commit_zap_page(t, kvm, &invalid);
 	mmu_unlock(t, kvm);
-}
-
-bool kvm_mmu_unprotect_page(struct kvm_vcpu *v, gfn_t gfn)
-{
-	struct kvm *kvm = v->kvm;
-	struct kvm_mmu_page *sp;
-	struct list invalid;
-	bool found = false;
-	unsigned nr;
-
-	if (mmu_lock(v->task, kvm))
-		return false;
-	list_init(&invalid);
-	for (sp = first_indirect_sp(kvm, gfn); sp; sp = next_indirect_sp(kvm, sp)) {
-		charge(v->task, COUNT_sp_hash, 1);
-		prepare_zap_page(v->task, kvm, sp, &invalid, &nr);
-		found = true;
-	}
-	commit_zap_page(v->task, kvm, &invalid);
-	mmu_unlock(v->task, kvm);
-	return found;
 }
 
 /* A write of less than 4 bytes, or across entries, is no write of a page-table entry; a single

@@ -16,7 +16,7 @@ struct options {
 	const char *cases, *mmus;
 	const char *profile;
 	const char *evidence, *recipe;
-	bool json, csv, cost, prices;
+	bool check, json, csv, cost, prices;
 };
 
 /* The file names what is not there or cannot be: that is its fault, not the command line's. */
@@ -28,8 +28,11 @@ static int file_exit_code(int err)
 static int validate_events(struct matrix_file *f, const struct options *o,
 			   const struct profile *profile)
 {
-	const struct matrix_select sel = {
-		.cases = o->cases, .mmus = o->mmus, .profile = profile, .errors = &cli_errors};
+	const struct matrix_select sel = {.cases = o->cases,
+					  .mmus = o->mmus,
+					  .profile = profile,
+					  .check = o->check,
+					  .errors = &cli_errors};
 	struct matrix_result r;
 	int err = matrix_validate(f, &sel, &r);
 	int code = r.pass ? EXIT_DONE : EXIT_GATE;
@@ -44,7 +47,7 @@ static int validate_costs(struct matrix_file *f, const struct options *o,
 			  const struct profile *profile)
 {
 	const struct matrix_select sel = {
-		.mmus = o->mmus, .profile = profile, .errors = &cli_errors};
+		.mmus = o->mmus, .profile = profile, .check = o->check, .errors = &cli_errors};
 	struct cost_result r;
 	int err = o->prices ? matrix_prices(f, &sel, &r) : matrix_cost(f, &sel, !o->profile, &r);
 	int code = o->prices || r.pass ? EXIT_DONE : EXIT_GATE;
@@ -84,9 +87,10 @@ static int validate_matrix(const struct options *o)
 
 static int validate_evidence(const struct verb *verb, const struct options *o)
 {
-	if (o->cases || o->mmus || o->cost || o->profile)
-		return cli_usage(verb, "--case, --mmu, --cost, --prices and --profile are about a "
-				       "--matrix FILE.csv");
+	if (o->cases || o->mmus || o->cost || o->check || o->profile)
+		return cli_usage(
+			verb, "--case, --mmu, --cost, --prices, --check and --profile are about a "
+			      "--matrix FILE.csv");
 	return evidence_validate(o->evidence, o->recipe,
 				 o->json  ? EVIDENCE_JSON
 				 : o->csv ? EVIDENCE_CSV
@@ -101,6 +105,7 @@ static int validate(const struct verb *verb, int argc, char **argv)
 						{"profile", required_argument, NULL, 'p'},
 						{"cost", no_argument, NULL, 'C'},
 						{"prices", no_argument, NULL, 'P'},
+						{"check", no_argument, NULL, 'k'},
 						{"evidence", required_argument, NULL, 'e'},
 						{"recipe", required_argument, NULL, 'r'},
 						{"json", no_argument, NULL, 'j'},
@@ -124,6 +129,9 @@ static int validate(const struct verb *verb, int argc, char **argv)
 			break;
 		case 'p':
 			o.profile = optarg;
+			break;
+		case 'k':
+			o.check = true;
 			break;
 		case 'P':
 			o.prices = true;
@@ -162,6 +170,8 @@ static int validate(const struct verb *verb, int argc, char **argv)
 		return cli_usage(verb, "--matrix does not go with --recipe, --evidence or --csv");
 	if (o.cost && o.cases)
 		return cli_usage(verb, "--cost is about case B: --case does not go with it");
+	if (o.prices && o.json)
+		return cli_usage(verb, "--prices prints a profile: --json does not go with it");
 	if (o.prices && o.profile)
 		return cli_usage(verb, "--prices are fitted: --profile does not go with it");
 	cli_catch_signals();
@@ -192,6 +202,8 @@ const struct verb verb_validate = {
 		 "  --prices           fit the price of everything that the phases charge and "
 		 "print\n"
 		 "                     them as sections of a profile\n"
+		 "  --check            run the model's checkers too: shadow pages, TLBs, lost "
+		 "stores\n"
 		 "  --json             print JSON\n\n"
 		 "Exit status 1: a bound is broken, a row differs, or is not modelled although its "
 		 "case and MMU are,\n"

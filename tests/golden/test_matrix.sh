@@ -110,6 +110,8 @@ validate "$small" --json >"$dir/one.json"
 validate "$small" --json >"$dir/two.json"
 check 'the same output' 0 'same' sh -c "cmp '$dir/one.json' '$dir/two.json' && echo same"
 check 'the committed prices' 0 'rearm_word = 38.99' validate "$reference" --prices
+check 'the committed fit' 0 "$(grep '^; .* rows, error' "$(dirname "$0")/../../model/profiles/tcg-icount.ini")" \
+	validate "$reference" --prices
 
 echo "matrix: $passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

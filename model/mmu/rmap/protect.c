@@ -110,15 +110,19 @@ static bool protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot
 }
 
 /* The host maps nothing larger than 4 KiB, so that no spte can be larger than it is: each one's
- * shadow page is looked at, and none goes. */
+ * shadow page is looked at, of a direct one also the size of the host's mapping, and none goes. */
 static bool look_for_collapsible(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head)
 {
 	struct rmap_iter it;
 	uint64_t *sptep;
 
 	for_each_rmap_spte (t, kvm, head, &it, sptep) {
+		struct kvm_mmu_page *sp = sptep_to_sp(sptep);
+
 		charge(t, COUNT_rmap_spte, 1);
-		kvm_touch(t, kvm, sptep_to_sp(sptep)->header_addr, KADDR_SP_HOT_BYTES, false);
+		kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HOT_BYTES, false);
+		if (sp->role.direct)
+			charge(t, COUNT_host_level, 1);
 	}
 	return false;
 }

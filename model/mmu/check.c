@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/check.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "model/mmu/rmap/rmap.h"
 
-__attribute__((format(printf, 2, 3))) static int bad(const struct kvm *kvm, const char *fmt, ...)
-{
-	char msg[200];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(msg, sizeof(msg), fmt, ap);
-	va_end(ap);
-	return kvmsim_err(sim_errors(kvm->sim), KVMSIM_ECHECK, "MMU check: %s", msg);
-}
+#define bad(kvm, ...) kvmsim_err(sim_errors((kvm)->sim), KVMSIM_ECHECK, "MMU check: " __VA_ARGS__)
 
 /* Entries of a chain, and how many of them are @sptep (NULL: any). */
 static uint64_t chain_count(const struct kvm_rmap_head *head, const uint64_t *sptep)

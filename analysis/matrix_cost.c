@@ -190,7 +190,7 @@ static void predict(struct cost_result *r)
 		row->predicted = COST_OVERHEAD;
 		for (size_t j = 0; j < r->n_prices; j++)
 			row->predicted += row->counts[r->prices[j].count] * r->prices[j].price;
-		if (!row->fitted)
+		if (!r->fit || !row->fitted)
 			cost_judge(r, cost_error(row->predicted, row->measured));
 	}
 }

@@ -2,6 +2,7 @@
 #include "model/guest/personality.h"
 #include "model/guest/run.h"
 #include "model/guest/vcpu.h"
+#include "model/mmu/check.h"
 
 /*
  * What the CPU does on a TLB miss: walks the shadow tables, or the guest's tables with each step
@@ -81,6 +82,7 @@ static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 			pte |= set;
 			if (!gmem_write(&v->kvm->gmem, gpa, 8, pte, true))
 				v->kvm->dead = true;
+			store_log_add(v->kvm, gpa >> PAGE_SHIFT, task_now(v->task));
 		}
 		if (spte_last(pte, level)) {
 			uint64_t offset = (pages_per_level(level) << PAGE_SHIFT) - 1;

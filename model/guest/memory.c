@@ -6,15 +6,10 @@
 void guest_store(struct kvm_vcpu *v, gpa_t gpa, unsigned len, uint64_t value)
 {
 	struct kvm *kvm = v->kvm;
-	struct kvm_memory_slot *slot;
 
 	if (!gmem_write(&kvm->gmem, gpa, len, value, kvm->keep_stores))
 		kvm->dead = true;
-	if (!kvm->check)
-		return;
-	slot = gfn_to_memslot(kvm, gpa >> PAGE_SHIFT);
-	if (slot)
-		store_log_add(slot, gpa >> PAGE_SHIFT, task_now(v->task));
+	store_log_add(kvm, gpa >> PAGE_SHIFT, task_now(v->task));
 }
 
 /* Translations of a page whose contents were of no interest till now must not be used unseen. */

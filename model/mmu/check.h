@@ -10,15 +10,24 @@
  */
 struct store_log {
 	/* Stores after this time must be reported by the next harvest, or their bits be set. */
-	cycles_t since, flushed; /* of the harvest that is going on */
-	cycles_t last[];	 /* by page, 1 + the time of its last store; 0: never */
+	cycles_t since, flushed; /* flushed: by the harvest that is going on */
+	struct {
+		uint64_t time : 63; /* 1 + the time of the last store; 0: never */
+		/* A harvest went by it. That is no loss yet: a fault may have made the page
+		 * writable and be about to set its bit. At the next harvest it is one. */
+		uint64_t missed : 1;
+	} page[];
 };
 
 /* False: out of memory. */
 bool store_log_alloc(struct kvm_memory_slot *slot);
+/* Logging ends; what a harvest has missed by now is lost. */
+void store_log_disarm(struct kvm *kvm, struct kvm_memory_slot *slot);
 /* Logging begins: only stores after @now count. */
 void store_log_arm(struct kvm_memory_slot *slot, cycles_t now);
-void store_log_add(struct kvm_memory_slot *slot, gfn_t gfn, cycles_t now);
+/* The page was stored to, by an instruction or by a walk that sets A or D. Nothing happens unless
+ * the checkers are on. */
+void store_log_add(struct kvm *kvm, gfn_t gfn, cycles_t now);
 /* The flush of a harvest has reached every vCPU. */
 void store_log_flushed(struct kvm_memory_slot *slot, cycles_t now);
 /* A harvest has reported @bitmap; adds to the VM's tallies. */

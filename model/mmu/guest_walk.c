@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <string.h>
 
+#include "model/mmu/check.h"
 #include "model/mmu/mmu.h"
 
 /* The walker in software of 4-level guest page tables: what a shadow fault and the emulator use. */
@@ -56,6 +57,7 @@ static void update_accessed_dirty(struct kvm_vcpu *v, struct guest_walk *w, bool
 		if (!gmem_write(&v->kvm->gmem, w->pte_gpa[l - 1], 8, pte, true))
 			v->kvm->dead = true;
 		kvm_mark_page_dirty(v->task, v->kvm, w->table_gfn[l - 1]);
+		store_log_add(v->kvm, w->table_gfn[l - 1], task_now(v->task));
 		w->ptes[l - 1] = pte;
 	}
 }

@@ -212,6 +212,7 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 	if (logged)
 		return dirty_log_enable(t, kvm, slot);
 	touch_shared(t);
+	store_log_disarm(kvm, slot);
 	free_bitmap(slot);
 	return dirty_log_disable(t, kvm, slot);
 }

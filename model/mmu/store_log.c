@@ -5,8 +5,22 @@
 
 bool store_log_alloc(struct kvm_memory_slot *slot)
 {
-	slot->stores = calloc(1, sizeof(*slot->stores) + slot->npages * sizeof(cycles_t));
+	slot->stores =
+		calloc(1, sizeof(*slot->stores) + slot->npages * sizeof(slot->stores->page[0]));
 	return slot->stores;
+}
+
+static bool bit(const uint64_t *bitmap, uint64_t i)
+{
+	return bitmap[i / 64] >> (i % 64) & 1;
+}
+
+void store_log_disarm(struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	for (uint64_t i = 0; slot->stores && i < slot->npages; i++) {
+		kvm->lost_stores += slot->stores->page[i].missed && !bit(slot->dirty_bitmap, i);
+		slot->stores->page[i].missed = false;
+	}
 }
 
 void store_log_arm(struct kvm_memory_slot *slot, cycles_t now)
@@ -21,14 +35,12 @@ void store_log_flushed(struct kvm_memory_slot *slot, cycles_t now)
 		slot->stores->flushed = now;
 }
 
-void store_log_add(struct kvm_memory_slot *slot, gfn_t gfn, cycles_t now)
+void store_log_add(struct kvm *kvm, gfn_t gfn, cycles_t now)
 {
-	slot->stores->last[gfn - slot->base_gfn] = now + 1;
-}
+	struct kvm_memory_slot *slot = kvm->check ? gfn_to_memslot(kvm, gfn) : NULL;
 
-static bool bit(const uint64_t *bitmap, uint64_t i)
-{
-	return bitmap[i / 64] >> (i % 64) & 1;
+	if (slot)
+		slot->stores->page[gfn - slot->base_gfn].time = now + 1;
 }
 
 void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint64_t *bitmap)
@@ -38,24 +50,30 @@ void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint
 	if (!log)
 		return;
 	for (uint64_t i = 0; i < slot->npages; i++) {
-		bool stored = log->last[i] > log->since + 1;
+		bool stored = log->page[i].time > log->since + 1, missed = log->page[i].missed;
 
+		log->page[i].missed = false;
 		if (bit(bitmap, i))
-			kvm->false_dirties += !stored;
-		else if (stored && !bit(slot->dirty_bitmap, i))
+			kvm->false_dirties += !stored && !missed;
+		else if (bit(slot->dirty_bitmap, i))
+			continue;
+		else if (missed)
 			kvm->lost_stores++;
+		else
+			log->page[i].missed = stored;
 	}
 	log->since = log->flushed;
 }
 
 uint64_t store_log_lost(const struct kvm_memory_slot *slot)
 {
+	const struct store_log *log = slot->stores;
 	uint64_t lost = 0;
 
-	if (!slot->stores || !slot->dirty_bitmap)
+	if (!log || !slot->dirty_bitmap)
 		return 0;
 	for (uint64_t i = 0; i < slot->npages; i++)
-		lost += slot->stores->last[i] > slot->stores->since + 1 &&
+		lost += (log->page[i].time > log->since + 1 || log->page[i].missed) &&
 			!bit(slot->dirty_bitmap, i);
 	return lost;
 }

@@ -280,6 +280,42 @@ static void accessed_and_dirty_bits(void)
 	EQ(scene(&o, accessed_dirty_2m), 0);
 }
 
+/* The walks' own stores are logged, where the tables' slot is. */
+static int logged_tables(struct scene *s, struct task *t)
+{
+	struct kvm_memory_region low = {
+		.npages = 512, .flags = KVM_MEM_LOG_DIRTY_PAGES, .host_populated = true};
+	uint64_t bitmap[8];
+
+	EQ(scene_setup(s), 0);
+	EQ(scene_read(s, SCENE_TEST), 0);
+	for (uint64_t i = 0; i < 8; i++)
+		kvm_write_guest_u64(s->kvm, 0x21000 + (8 + i) * 8,
+				    (SCENE_TEST + ((8 + i) << 12)) | 7);
+	EQ(kvm_set_user_memory_region(t, s->kvm, &low), 0);
+	EQ(scene_read(s, SCENE_TEST + 0x8000), 0); /* sets A in the table at 0x21000 */
+	EQ(kvm_get_dirty_log(t, s->kvm, 0, bitmap) >= 1, 1);
+	EQ(bitmap[0] >> 0x21 & 1, 1);
+	EQ(scene_write(s, SCENE_TEST + 0x9000, 4, 0), 0); /* A and D */
+	EQ(kvm_get_dirty_log(t, s->kvm, 0, bitmap) >= 1, 1);
+	EQ(bitmap[0] >> 0x21 & 1, 1);
+	EQ(kvm_lost_stores(s->kvm), 0);
+	return kvm_check(s->kvm);
+}
+
+static void tables_in_a_logged_slot(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 512, .check = true};
+
+	EQ(scene(&o, logged_tables), 0);
+	o.personality = "amd";
+	EQ(scene(&o, logged_tables), 0);
+	o.paging = PAGING_TDP;
+	EQ(scene(&o, logged_tables), 0);
+	o.personality = "tcg";
+	EQ(scene(&o, logged_tables), 0);
+}
+
 /* ---- read-only entries ---- */
 
 /* A store through a read-only entry is the guest's own fault, also when its page is mapped. */
@@ -307,6 +343,7 @@ static void read_only_entries(void)
 static CU_TestInfo tests[] = {
 	{"switching_roots", switching_roots},
 	{"accessed_and_dirty_bits", accessed_and_dirty_bits},
+	{"tables_in_a_logged_slot", tables_in_a_logged_slot},
 	{"read_only_entries", read_only_entries},
 	CU_TEST_INFO_NULL,
 };

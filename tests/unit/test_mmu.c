@@ -395,4 +395,4 @@ static CU_TestInfo tests[] = {
 	{"a_guests_own_fault_is_an_error", a_guests_own_fault_is_an_error},
 	CU_TEST_INFO_NULL,
 };
-TEST_MAIN("test_mmu", tests)
+TEST_MAIN("mmu", tests)

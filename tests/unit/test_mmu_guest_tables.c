@@ -347,4 +347,4 @@ static CU_TestInfo tests[] = {
 	{"read_only_entries", read_only_entries},
 	CU_TEST_INFO_NULL,
 };
-TEST_MAIN("test_mmu_guest_tables", tests)
+TEST_MAIN("mmu_guest_tables", tests)

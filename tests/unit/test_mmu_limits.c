@@ -301,4 +301,4 @@ static CU_TestInfo tests[] = {
 	{"addresses", addresses},
 	CU_TEST_INFO_NULL,
 };
-TEST_MAIN("test_mmu_limits", tests)
+TEST_MAIN("mmu_limits", tests)

@@ -218,4 +218,4 @@ static CU_TestInfo tests[] = {
 	{"harvests", harvests},
 	CU_TEST_INFO_NULL,
 };
-TEST_MAIN("test_policy", tests)
+TEST_MAIN("policy", tests)

@@ -374,4 +374,4 @@ static CU_TestInfo tests[] = {
 	{"bad_options", bad_options},
 	CU_TEST_INFO_NULL,
 };
-TEST_MAIN("test_vcpu", tests)
+TEST_MAIN("vcpu", tests)

@@ -2,36 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The command's frame: help, version, wrong usage, unwritable output.
 #   test_cli.sh BUILDDIR
-set -u
-kvmsim=$1/kvmsim
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT INT TERM
-passed=0 failed=0 skipped=0
-
-ok() { # NAME CONDITION...
-	name=$1
-	shift
-	if "$@"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "cli: failed: $name"
-		sed 's/^/  out: /' "$dir/out"
-		sed 's/^/  err: /' "$dir/err"
-	fi
-}
-
-run() { # CODE ARGUMENT...: runs kvmsim; true when it exits with CODE
-	want=$1
-	shift
-	"$kvmsim" "$@" >"$dir/out" 2>"$dir/err"
-	code=$?
-	[ "$code" -eq "$want" ]
-}
-
-one_line() { [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -s "$dir/out" ]; }
-quiet() { [ ! -s "$dir/err" ]; }
-says() { grep -q -- "$1" "$dir/$2"; }
+# shellcheck source=tests/golden/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 ok 'no verb' run 2
 ok 'no verb: usage on stderr' says '^Usage: kvmsim VERB' err
@@ -73,5 +45,4 @@ else
 	skipped=$((skipped + 2))
 fi
 
-echo "cli: $passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+the_end

@@ -2,41 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # kvmsim compare on a recorded trace: the same with any -j, the same as replay, gates, bad input.
 #   tests/golden/test_compare.sh BUILDDIR
-set -u
-kvmsim=$1/kvmsim
+# shellcheck source=tests/golden/lib.sh
+. "$(dirname "$0")/lib.sh"
 here=$(dirname "$0")
-trace=$here/../../traces/recorded/x11perf.kvt
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT INT TERM
-passed=0 failed=0 skipped=0
-
-ok() { # NAME CONDITION...
-	name=$1
-	shift
-	if "$@"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "compare: failed: $name"
-		sed 's/^/  out: /' "$dir/out" | head -n 40
-		sed 's/^/  err: /' "$dir/err"
-	fi
-}
-run() { # CODE ARGUMENT...: runs kvmsim; true when it exits with CODE
-	want=$1
-	shift
-	"$kvmsim" "$@" >"$dir/out" 2>"$dir/err"
-	code=$?
-	[ "$code" -eq "$want" ]
-}
 compare() { # CODE ARGUMENT...: of the committed trace
 	want_code=$1
 	shift
 	run "$want_code" compare "$trace" --slot vram "$@"
 }
-one_line() { [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -s "$dir/out" ]; }
-quiet() { [ ! -s "$dir/err" ]; }
-says() { grep -q -e "$1" "$dir/$2"; }
 same() { cmp -s "$dir/$1" "$dir/$2"; }
 differ() { ! cmp -s "$dir/$1" "$dir/$2"; }
 keep() { cp "$dir/out" "$dir/$1"; }
@@ -141,12 +114,6 @@ for s in "$here"/../../workloads/*.ini; do
 done
 
 # ---- bad input and usage ----
-bad() { # NAME CODE ARGUMENT...
-	name=$1
-	shift
-	ok "$name" run "$@"
-	ok "$name: one line" one_line
-}
 bad 'no policies' 2 compare "$trace"
 bad 'one policy' 2 compare "$trace" --dirty walk --profile unit
 bad 'empty item' 2 compare "$trace" --dirty walk,,mask --profile unit
@@ -177,5 +144,4 @@ ok 'torn trace' run 0 compare "$dir/torn.kvt" --slot vram --dirty walk,mask --pr
 ok 'torn trace: said' says '^The trace ends early' out
 ok 'torn trace: one warning' [ "$(wc -l <"$dir/err")" -eq 1 ]
 
-echo "compare: $passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+the_end

@@ -2,96 +2,71 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The replay verb: output in three forms, repeats, bad input, signals.
 #   test_replay.sh BUILDDIR
-set -u
-kvmsim=$1/kvmsim
-trace=traces/recorded/x11perf.kvt
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT INT TERM
-passed=0 failed=0 skipped=0
+# shellcheck source=tests/golden/lib.sh
+. "$(dirname "$0")/lib.sh"
 
-ok() { # NAME CONDITION...
-	name=$1
+replay() { # CODE ARGUMENT...
+	replay_code=$1
 	shift
-	if "$@"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "replay: failed: $name"
-		head -n 5 "$dir/out" | sed 's/^/  out: /'
-		sed 's/^/  err: /' "$dir/err"
-	fi
+	run "$replay_code" replay "$@"
 }
-
-run() { # CODE ARGUMENT...: runs kvmsim replay; true when it exits with CODE
-	want=$1
-	shift
-	"$kvmsim" replay "$@" >"$dir/out" 2>"$dir/err"
-	code=$?
-	[ "$code" -eq "$want" ]
-}
-
-one_line() { [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -s "$dir/out" ]; }
-quiet() { [ ! -s "$dir/err" ]; }
-says() { grep -q -- "$1" "$dir/$2"; }
 refuses() { # NAME CODE WORDS ARGUMENT...
-	name=$1 code=$2 words=$3
+	refused=$1 refused_code=$2 words=$3
 	shift 3
-	ok "$name" run "$code" "$@"
-	ok "$name: one line" one_line
-	ok "$name: message" says "$words" err
+	bad "$refused" "$refused_code" replay "$@"
+	ok "$refused: message" says "$words" err
 }
 
 set -- --dirty mask --profile unit
 
-ok 'table' run 0 "$trace" "$@"
+ok 'table' replay 0 "$trace" "$@"
 ok 'table: no messages' quiet
 ok 'table: calls' says '^GET_DIRTY_LOG every 30,000,000 guest instructions' out
 ok 'table: where the time went' says '^guest code ' out
 ok 'table: no trailing blanks' sh -c "! grep -q ' \$' '$dir/out'"
 
-ok 'csv' run 0 "$trace" "$@" --csv --slot vram --interval 60000000
+ok 'csv' replay 0 "$trace" "$@" --csv --slot vram --interval 60000000
 ok 'csv: heading' [ "$(head -n 1 "$dir/out")" = 'dirty,epoch,slot,nr_dirty,start,time,unit' ]
 rows=$(($(wc -l <"$dir/out") - 1))
 ok 'csv: rows' [ $rows -gt 10 ]
 ok 'csv: every second epoch' [ "$(sed -n 3p "$dir/out" | cut -d, -f2)" = 4 ]
 
-ok 'json' run 0 "$trace" "$@" --json --slot vram --interval 60000000
+ok 'json' replay 0 "$trace" "$@" --json --slot vram --interval 60000000
 cp "$dir/out" "$dir/first.json"
 ok 'json: provenance' says '"checksum": "[0-9a-f]\{16\}"' out
 ok 'json: as many collections as csv' [ "$(grep -c '"nr_dirty"' "$dir/out")" -eq $rows ]
 for i in 1 2 3; do
-	run 0 "$trace" "$@" --json --slot vram --interval 60000000
+	replay 0 "$trace" "$@" --json --slot vram --interval 60000000
 	ok "json: repeat $i" cmp -s "$dir/out" "$dir/first.json"
 done
-run 0 "$trace" "$@" --json --slot vram --interval 60000000 --reference
+replay 0 "$trace" "$@" --json --slot vram --interval 60000000 --reference
 ok 'json: reference mode gives the same' cmp -s "$dir/out" "$dir/first.json"
 
 for w in framebuffer migration pagelist-example; do
-	ok "scenario $w" run 0 --scenario "workloads/$w.ini" "$@" --json
+	ok "scenario $w" replay 0 --scenario "workloads/$w.ini" "$@" --json
 	cp "$dir/out" "$dir/first.json"
-	ok "scenario $w: again" run 0 --scenario "workloads/$w.ini" "$@" --json
+	ok "scenario $w: again" replay 0 --scenario "workloads/$w.ini" "$@" --json
 	ok "scenario $w: the same" cmp -s "$dir/out" "$dir/first.json"
 done
 printf '[scenario]\nworkload = migration\nslots = a:0:8000\nvcpus = 4\nrounds = 5\n' >"$dir/four.ini"
 for mode in '' --reference; do
-	ok "four vCPUs, checked $mode" run 0 --scenario "$dir/four.ini" "$@" --check --json $mode
+	ok "four vCPUs, checked $mode" replay 0 --scenario "$dir/four.ini" "$@" --check --json $mode
 	cp "$dir/out" "$dir/four$mode.json"
 done
 ok 'four vCPUs: reference mode gives the same' cmp -s "$dir/four.json" "$dir/four--reference.json"
-ok 'a policy that loses stores is caught' run 1 --scenario "$dir/four.ini" --dirty lossy \
+ok 'a policy that loses stores is caught' replay 1 --scenario "$dir/four.ini" --dirty lossy \
 	--profile unit --check
 ok 'a policy that loses stores: one line' one_line
 
-ok 'another seed' run 0 --scenario workloads/migration.ini "$@" --json --seed 2
-run 0 --scenario workloads/migration.ini "$@" --json --seed 3
+ok 'another seed' replay 0 --scenario workloads/migration.ini "$@" --json --seed 2
+replay 0 --scenario workloads/migration.ini "$@" --json --seed 3
 cp "$dir/out" "$dir/first.json"
-run 0 --scenario workloads/migration.ini "$@" --json --seed 2
+replay 0 --scenario workloads/migration.ini "$@" --json --seed 2
 ok 'another seed: another guest' sh -c "! cmp -s '$dir/out' '$dir/first.json'"
 
-here=$(pwd)
-kvmsim_path=$(realpath "$kvmsim")
+kvmsim_path=$(realpath "$kvmsim") trace_path=$(realpath "$trace")
 ok 'built-in profiles from any folder' sh -c \
-	"cd '$dir' && '$kvmsim_path' replay '$here/$trace' --dirty mask --profile tcg-icount --csv >out"
+	"cd '$dir' && '$kvmsim_path' replay '$trace_path' --dirty mask --profile tcg-icount --csv >out"
 
 refuses 'no trace' 2 'expected one TRACE' "$@"
 refuses 'two traces' 2 "unexpected argument" "$trace" "$trace" "$@"
@@ -118,7 +93,7 @@ printf '[scenario]\nworkload = migration\nslots = a:0:9000\nrounds = 1\ncolour =
 refuses 'scenario: unknown key' 3 "s.ini:5: unknown key 'colour'" --scenario "$dir/s.ini" "$@"
 
 head -c 60000 "$trace" >"$dir/torn.kvt"
-ok 'torn trace' run 0 "$dir/torn.kvt" "$@"
+ok 'torn trace' replay 0 "$dir/torn.kvt" "$@"
 ok 'torn trace: one line says so' [ "$(wc -l <"$dir/err")" -eq 1 ]
 ok 'torn trace: and the table' says 'torn' out
 
@@ -143,5 +118,4 @@ for signal in INT TERM; do
 	ok "SIG$signal: one line, no output" one_line
 done
 
-echo "replay: $passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+the_end

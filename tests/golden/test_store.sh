@@ -2,34 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The results store from outside: what compare keeps, a full disk, an interrupt, damage.
 #   tests/golden/test_store.sh BUILDDIR
-set -u
-kvmsim=$1/kvmsim
-trace=$(dirname "$0")/../../traces/recorded/x11perf.kvt
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT INT TERM
-passed=0 failed=0 skipped=0
-
-ok() { # NAME CONDITION...
-	name=$1
-	shift
-	if "$@"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "store: failed: $name"
-		sed 's/^/  out: /' "$dir/out" | head -n 40
-		sed 's/^/  err: /' "$dir/err"
-	fi
-}
-run() { # CODE ARGUMENT...
-	want=$1
-	shift
-	"$kvmsim" "$@" >"$dir/out" 2>"$dir/err"
-	code=$?
-	[ "$code" -eq "$want" ]
-}
-one_line() { [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -s "$dir/out" ]; }
-says() { grep -q -e "$1" "$dir/$2"; }
+# shellcheck source=tests/golden/lib.sh
+. "$(dirname "$0")/lib.sh"
 lines() { [ "$(wc -l <"$dir/out")" -eq "$1" ]; }
 fill() { # CODE STORE ARGUMENT...
 	fill_code=$1 fill_store=$2
@@ -69,12 +43,6 @@ ok 'the default store: KVMSIM_STORE' says '^12 runs' out
 unset KVMSIM_STORE
 
 # ---- usage and bad files: one line each ----
-bad() { # NAME CODE ARGUMENT...
-	name=$1
-	shift
-	ok "$name" run "$@"
-	ok "$name: one line" one_line
-}
 bad 'no action' 2 store "$db"
 bad 'unknown action' 2 store "$db" frobnicate
 bad 'no run' 2 store "$db" show
@@ -136,5 +104,4 @@ for signal in INT KILL; do
 	[ $signal = INT ] && ok 'interrupted: as many' says "^$stored runs" out
 done
 
-echo "store: $passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+the_end

@@ -44,7 +44,7 @@ static struct place place(const struct compare_opts *o, size_t i)
 	struct place p = {.policy = i % o->n_policies};
 
 	i /= o->n_policies;
-	while (i >= replicates(o, p.round))
+	while (p.round < ROUND_HI && i >= replicates(o, p.round))
 		i -= replicates(o, p.round++);
 	p.replicate = (uint32_t)i;
 	return p;

@@ -132,6 +132,7 @@ static int list_value(struct parse *ps, const char *key, char *value, struct rec
 
 static int find_count(struct parse *ps, const char *name, uint16_t *out)
 {
+	*out = N_COUNTS;
 	for (uint16_t i = 0; i < model_vocabulary.n_counts; i++) {
 		if (!strcmp(model_vocabulary.counts[i], name)) {
 			*out = i;

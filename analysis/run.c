@@ -9,7 +9,6 @@
 
 #include "analysis/run_guest.h"
 #include "model/host/cache.h"
-#include "model/host/ipi.h"
 #include "model/policy/policy.h"
 #include "model/sim/profile.h"
 
@@ -149,12 +148,12 @@ static int create(struct guest_run *run, struct cache **cache)
 	err = err ? err : cache_create(o->profile, o->errors, cache);
 	if (err)
 		return err;
-	ipi_init(run->sim);
 	const struct kvm_vm_opts vo = {.sim = run->sim,
 				       .paging = PAGING_SHADOW,
 				       .mode = GUEST_FLAT32,
 				       .preset = run->in->preset,
 				       .dirty = o->dirty,
+				       .personality = o->personality,
 				       .cache = *cache,
 				       .background_sps = o->shadow_pages,
 				       .check = o->check};

@@ -17,11 +17,12 @@
 struct profile;
 
 struct run_opts {
-	const char *trace;    /* path of a native trace, or NULL */
-	const char *scenario; /* path of a scenario INI, or NULL; one of the two */
-	const char *preset;   /* NULL: 6.1-shadow */
-	const char *dirty;    /* policy with parameters */
-	const char *slot;     /* name of the slot to log; NULL or "all": every slot */
+	const char *trace;	 /* path of a native trace, or NULL */
+	const char *scenario;	 /* path of a scenario INI, or NULL; one of the two */
+	const char *preset;	 /* NULL: 6.1-shadow */
+	const char *personality; /* of the CPU, "tcg" (NULL) or "amd" */
+	const char *dirty;	 /* policy with parameters */
+	const char *slot;	 /* name of the slot to log; NULL or "all": every slot */
 	const struct profile *profile;
 	uint64_t interval;     /* collection interval in guest instructions; 0: one epoch */
 	uint64_t phase;	       /* epochs before the first collection counts; < interval/epoch */

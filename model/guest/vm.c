@@ -7,6 +7,7 @@
 #include "model/guest/personality.h"
 #include "model/guest/run.h"
 #include "model/guest/vcpu.h"
+#include "model/host/ipi.h"
 #include "model/mmu/check.h"
 #include "model/policy/preset.h"
 
@@ -52,6 +53,7 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 	if (!kvm)
 		return KVMSIM_ENOMEM;
 	kvm->sim = o->sim;
+	ipi_init(o->sim);
 	kvm->cache = o->cache;
 	kvm->observer = o->observer;
 	kvm->tdp_enabled = o->paging == PAGING_TDP;

@@ -24,7 +24,7 @@
 #define IPI_MESSAGE 1u
 
 /* Reads ipi_latency from the profile and makes it the sim's lookahead: nothing reaches a running
- * vCPU sooner. Call it once, before tasks run. */
+ * vCPU sooner. kvm_create_vm() calls it; who sends IPIs without a VM does, before tasks run. */
 void ipi_init(struct sim *sim);
 
 /* Leaves a request with target @i, whose task is *@task. Returns whether the target is in guest

@@ -5,7 +5,6 @@
 
 #include "model/counts.h"
 #include "model/guest/interp.h"
-#include "model/host/ipi.h"
 #include "model/params.h"
 #include "model/sim/ledger.h"
 #include "model/sim/profile.h"
@@ -213,7 +212,6 @@ static int simulate(struct running *run, bool reference, const struct profile *p
 
 	if (err)
 		return err;
-	ipi_init(run->sim);
 	const struct kvm_vm_opts vo = {.sim = run->sim,
 				       .paging = p->paging,
 				       .mode = p->mode,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "model/counts.h"
-#include "model/host/ipi.h"
 #include "model/params.h"
 #include "model/sim/ledger.h"
 #include "tests/unit/harness.h"
@@ -70,7 +69,6 @@ int scene_open(struct scene *s, const struct scene_opts *o)
 	s->observer = (struct kvm_observer){count_event, s};
 	so.profile = s->profile = unit_profile(o->params);
 	CU_ASSERT_EQUAL_FATAL(sim_create(&so, &s->sim), 0);
-	ipi_init(s->sim);
 	vo.sim = s->sim;
 	return kvm_create_vm(&vo, &s->kvm);
 }

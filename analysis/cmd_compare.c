@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <jansson.h>
 
 #include "analysis/cli.h"
 #include "analysis/compare_args.h"
 #include "analysis/compare_view.h"
-#include "analysis/output.h"
 #include "analysis/run_input.h"
+#include "analysis/run_record.h"
 #include "analysis/store.h"
 #include "model/sim/profile.h"
 
 struct command {
 	struct compare_args args;
-	const struct policy_desc **desc;
-	struct policy_params *params;
-	enum policy_evidence *evidence;
 	struct profile *profile;
 	char preset[32];
 	uint64_t interval;
@@ -31,25 +24,14 @@ struct command {
 	bool progress;
 };
 
-/* run_model() replays every input as a guest that does not page, under shadow paging (npt=0). */
-#define COMPARE_MMU MMU_SHADOW_FLAT32
-
-static int load_policies(struct command *c)
+static int check_policies(const struct command *c)
 {
-	size_t n = c->args.opts.n_policies;
+	const struct policy_desc *desc;
+	struct policy_params params;
 	int err = 0;
 
-	c->desc = calloc(n, sizeof(*c->desc));
-	c->params = calloc(n, sizeof(*c->params));
-	c->evidence = calloc(n, sizeof(*c->evidence));
-	if (!c->desc || !c->params || !c->evidence)
-		return kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "out of memory");
-	for (size_t i = 0; !err && i < n; i++) {
-		err = policy_parse(FAMILY_DIRTY, c->args.policies[i], &cli_errors, &c->desc[i],
-				   &c->params[i]);
-		if (!err)
-			c->evidence[i] = policy_evidence(c->desc[i], COMPARE_MMU);
-	}
+	for (size_t i = 0; !err && i < c->args.opts.n_policies; i++)
+		err = policy_parse(FAMILY_DIRTY, c->args.policies[i], &cli_errors, &desc, &params);
 	return err;
 }
 
@@ -82,73 +64,21 @@ static int look_at_input(struct command *c)
 	return 0;
 }
 
-/* The policy's parameters, defaults included: a JSON object. NULL: no memory. */
-static char *params_json(const struct command *c, const char *policy)
-{
-	json_t *o = json_object();
-	char *text;
-
-	for (size_t i = 0; i < c->args.opts.n_policies; i++) {
-		const struct policy_param *p = c->desc[i]->params;
-
-		if (c->args.policies[i] != policy)
-			continue;
-		for (size_t k = 0; p && p[k].name; k++)
-			json_object_set_new(o, p[k].name, json_u64(c->params[i].value[k]));
-	}
-	text = json_dumps(o, JSON_COMPACT);
-	json_decref(o);
-	return text;
-}
-
-static int store_run(struct command *c, const struct run_opts *opts, const struct run_result *r,
-		     const double value[N_METRICS])
-{
-	struct store_metric metrics[N_METRICS];
-	struct store_run run = {.trace = opts->trace,
-				.trace_checksum = r->input_checksum,
-				.scenario = opts->scenario,
-				.preset = r->preset,
-				.dirty = opts->dirty,
-				.params = params_json(c, opts->dirty),
-				.slot = opts->slot,
-				.profile = profile_name(c->profile),
-				.profile_checksum = profile_checksum(c->profile),
-				.seed = opts->seed,
-				.replicate = opts->replicate,
-				.interval = r->interval,
-				.phase = opts->phase,
-				.shadow_pages = opts->shadow_pages,
-				.version = kvmsim_version,
-				.result = r,
-				.metrics = metrics,
-				.n_metrics = N_METRICS};
-	int err = 0;
-
-	for (int m = 0; m < N_METRICS; m++)
-		metrics[m] = (struct store_metric){
-			metric_desc[m].name, metric_unit(m, profile_unit(c->profile)), value[m]};
-	if (!run.params)
-		return kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "out of memory");
-	/* Opened late, so that bad input leaves no empty store behind. */
-	if (!c->store)
-		err = store_open(c->args.store, STORE_WRITE, &cli_errors, &c->store);
-	err = err ? err : store_add(c->store, &run, NULL);
-	c->store_failed = err;
-	free((char *)run.params);
-	return err;
-}
-
 static int run_done(void *ctx, const struct run_opts *opts, const struct run_result *r,
 		    const double value[N_METRICS])
 {
 	struct command *c = ctx;
+	int err = 0;
+
 	snprintf(c->preset, sizeof(c->preset), "%s", r->preset);
 	c->walked |= r->counts[COUNT_walk_sp] > 0;
 	c->runs++;
 	if (c->progress && time(NULL) > c->began + 2)
 		fprintf(stderr, "\rkvmsim: %zu runs", c->runs);
-	return c->args.store ? store_run(c, opts, r, value) : 0;
+	if (c->args.run.store)
+		err = run_keep(c->args.run.store, &c->store, opts, r, value, &cli_errors);
+	c->store_failed = err;
+	return err;
 }
 
 static void run_warned(void *ctx, const char *msg)
@@ -189,14 +119,12 @@ static int show(const struct command *c, const struct compare *result)
 {
 	const struct compare_view view = {.opts = &c->args.opts,
 					  .c = result,
-					  .evidence = c->evidence,
-					  .mmu = COMPARE_MMU,
 					  .preset = c->preset,
 					  .interval = c->interval,
 					  .spread_source = c->args.spread_source};
-	int err = c->args.json	? compare_print_json(&view, stdout)
-		  : c->args.csv ? compare_print_csv(&view, stdout)
-				: compare_print(&view, stdout);
+	int err = c->args.run.json  ? compare_print_json(&view, stdout)
+		  : c->args.run.csv ? compare_print_csv(&view, stdout)
+				    : compare_print(&view, stdout);
 
 	return err ? cli_exit_code(err) : check_gates(c, result);
 }
@@ -204,11 +132,11 @@ static int show(const struct command *c, const struct compare *result)
 static int compare(struct command *c)
 {
 	struct compare result;
-	int err = load_policies(c), code;
+	int err = check_policies(c), code;
 
 	if (err)
 		return err == KVMSIM_EPARSE ? EXIT_USAGE : cli_exit_code(err);
-	err = cli_profile(c->args.profile, &c->profile);
+	err = cli_profile(c->args.run.profile, &c->profile);
 	if (err)
 		return cli_input_exit_code(err);
 	c->args.opts.run.profile = c->profile;
@@ -223,11 +151,11 @@ static int compare(struct command *c)
 		fputc('\n', stderr);
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted after %zu runs%s%s", c->runs,
-			   c->args.store && c->runs ? ", which are stored in " : "",
-			   c->args.store && c->runs ? c->args.store : "");
+			   c->args.run.store && c->runs ? ", which are stored in " : "",
+			   c->args.run.store && c->runs ? c->args.run.store : "");
 	if (err)
 		return c->store_failed ? EXIT_IO : cli_input_exit_code(err);
-	if (c->walked && c->args.opts.run.trace && !c->args.shadow_pages_given)
+	if (c->walked && c->args.opts.run.trace && !c->args.run.shadow_pages_given)
 		cli_warn("--shadow-pages is not given: a walk met only the shadow pages of what "
 			 "the trace shows, the rest of the guest has more");
 	code = show(c, &result);
@@ -238,8 +166,7 @@ static int compare(struct command *c)
 static int run_compare(const struct verb *verb, int argc, char **argv)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	struct command c = {.args = {.verb = verb,
-				     .profile = COMPARE_DEFAULT_PROFILE,
+	struct command c = {.args = {.run = {.verb = verb, .profile = COMPARE_DEFAULT_PROFILE},
 				     .spread_source = "assumed",
 				     .opts = {.run = {.seed = 1, .errors = &cli_errors},
 					      .replicates = 20,
@@ -251,15 +178,12 @@ static int run_compare(const struct verb *verb, int argc, char **argv)
 					      .ctx = &c}}};
 	int code = compare_args_parse(&c.args, argc, argv);
 
-	if (c.args.help)
+	if (c.args.run.help)
 		code = cli_help(verb);
 	else if (!code)
 		code = compare(&c);
 	store_close(c.store);
 	profile_free(c.profile);
-	free(c.desc);
-	free(c.params);
-	free(c.evidence);
 	compare_free_policies(c.args.policies, c.args.opts.n_policies);
 	return code;
 }

@@ -161,8 +161,9 @@ static int print_table(struct store *s, enum store_view view, int64_t run,
 
 static int show_table(struct store *s, int64_t run)
 {
-	static const char *const what[] = {"id",    "state",   "trace", "scenario",  "preset",
-					   "dirty", "profile", "seed",	"replicate", NULL};
+	static const char *const what[] = {"id",     "state",	  "trace", "scenario",
+					   "preset", "cpu",	  "dirty", "profile",
+					   "seed",   "replicate", NULL};
 	static const char *const how[] = {"slot",    "interval",    "phase",   "shadow_pages",
 					  "elapsed", "guest_insns", "version", NULL};
 	static const char *const metric[] = {"metric", "value", "unit", NULL};

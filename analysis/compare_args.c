@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analysis/compare_args.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,24 +22,6 @@ static bool parse_percent(const struct verb *verb, const char *option, const cha
 	return true;
 }
 
-/* "N" or "LO-HI". */
-static bool parse_range(const struct verb *verb, const char *text, uint64_t *lo, uint64_t *hi)
-{
-	const unsigned long long most = 1ull << 32;
-	const char *dash = strchr(text, '-');
-	unsigned long long first, last;
-	char *head = strndup(text, dash ? (size_t)(dash - text) : strlen(text));
-	bool ok = head && cli_u64(verb, "--shadow-pages", head, 0, most, &first) &&
-		  cli_u64(verb, "--shadow-pages", dash ? dash + 1 : head, first, most, &last);
-
-	free(head);
-	if (ok) {
-		*lo = first;
-		*hi = last;
-	}
-	return ok;
-}
-
 static bool parse_gate(struct compare_args *a, const char *text)
 {
 	size_t len = strcspn(text, "<>");
@@ -49,19 +30,20 @@ static bool parse_gate(struct compare_args *a, const char *text)
 	double sign = 1;
 
 	if (a->n_gates == COMPARE_MAX_GATES) {
-		cli_usage(a->verb, "more than %d --fail-if", COMPARE_MAX_GATES);
+		cli_usage(a->run.verb, "more than %d --fail-if", COMPARE_MAX_GATES);
 		return false;
 	}
 	g->metric = metric_find(text, len);
 	if (!text[len] || g->metric < 0) {
-		cli_usage(a->verb, "--fail-if %s: expected METRIC>PERCENT or METRIC<PERCENT", text);
+		cli_usage(a->run.verb, "--fail-if %s: expected METRIC>PERCENT or METRIC<PERCENT",
+			  text);
 		return false;
 	}
 	g->text = text;
 	g->above = text[len] == '>';
 	if (*number == '+' || *number == '-')
 		sign = *number++ == '-' ? -1 : 1;
-	if (!parse_percent(a->verb, "--fail-if", number, 1e9, &g->bound))
+	if (!parse_percent(a->run.verb, "--fail-if", number, 1e9, &g->bound))
 		return false;
 	g->bound *= sign;
 	a->n_gates++;
@@ -69,161 +51,77 @@ static bool parse_gate(struct compare_args *a, const char *text)
 }
 
 enum {
-	OPT_DIRTY = 256,
-	OPT_SCENARIO,
-	OPT_PROFILE,
-	OPT_KERNEL,
-	OPT_REPLICATES,
-	OPT_SEED,
-	OPT_INTERVAL,
-	OPT_SLOT,
-	OPT_SHADOW_PAGES,
+	OPT_REPLICATES = RUN_ARG_OWN,
 	OPT_SPREAD,
 	OPT_RUNS,
 	OPT_MIN_EFFECT,
-	OPT_STORE,
 	OPT_FAIL_IF,
-	OPT_JSON,
-	OPT_CSV,
 	OPT_JOBS,
-	OPT_HELP,
 };
-static const struct option options[] = {
-	{"dirty", required_argument, NULL, OPT_DIRTY},
-	{"scenario", required_argument, NULL, OPT_SCENARIO},
-	{"profile", required_argument, NULL, OPT_PROFILE},
-	{"kernel", required_argument, NULL, OPT_KERNEL},
+static const struct option own[] = {
 	{"replicates", required_argument, NULL, OPT_REPLICATES},
-	{"seed", required_argument, NULL, OPT_SEED},
-	{"interval", required_argument, NULL, OPT_INTERVAL},
-	{"slot", required_argument, NULL, OPT_SLOT},
-	{"shadow-pages", required_argument, NULL, OPT_SHADOW_PAGES},
 	{"spread", required_argument, NULL, OPT_SPREAD},
 	{"runs", required_argument, NULL, OPT_RUNS},
 	{"min-effect", required_argument, NULL, OPT_MIN_EFFECT},
-	{"store", required_argument, NULL, OPT_STORE},
 	{"fail-if", required_argument, NULL, OPT_FAIL_IF},
-	{"json", no_argument, NULL, OPT_JSON},
-	{"csv", no_argument, NULL, OPT_CSV},
 	{"jobs", required_argument, NULL, OPT_JOBS},
-	{"help", no_argument, NULL, OPT_HELP},
 	{0},
 };
 
-/* 0 or an exit code. */
-static int parse_option(struct compare_args *a, int opt, const char *name)
+static bool parse_own(void *ctx, int opt, const char *name)
 {
+	struct compare_args *a = ctx;
 	struct compare_opts *o = &a->opts;
-	const struct verb *verb = a->verb;
+	const struct verb *verb = a->run.verb;
 	unsigned long long n = 0;
-	bool ok = true;
+	bool ok;
 
 	switch (opt) {
-	case OPT_DIRTY:
-		a->dirty = optarg;
-		break;
-	case OPT_SCENARIO:
-		o->run.scenario = optarg;
-		break;
-	case OPT_PROFILE:
-		a->profile = optarg;
-		break;
-	case OPT_KERNEL:
-		o->run.preset = optarg;
-		break;
 	case OPT_REPLICATES:
 		ok = cli_u64(verb, name, optarg, 2, 100000, &n);
 		o->replicates = (uint32_t)n;
-		break;
-	case OPT_SEED:
-		ok = cli_u64(verb, name, optarg, 0, INT64_MAX, &n);
-		o->run.seed = n;
-		break;
-	case OPT_INTERVAL:
-		ok = cli_u64(verb, name, optarg, 1, INT64_MAX, &n);
-		o->run.interval = n;
-		break;
-	case OPT_SLOT:
-		o->run.slot = optarg;
-		break;
-	case OPT_SHADOW_PAGES:
-		ok = parse_range(verb, optarg, &o->shadow_lo, &o->shadow_hi);
-		a->shadow_pages_given = true;
-		break;
+		return ok;
 	case OPT_SPREAD:
-		ok = parse_percent(verb, name, optarg, 100, &o->verdict.spread);
 		a->spread_source = "as given";
-		break;
+		return parse_percent(verb, name, optarg, 100, &o->verdict.spread);
 	case OPT_RUNS:
-		ok = cli_u64(verb, name, optarg, 1, VERDICT_MAX_RUNS, &n);
+		ok = cli_u64(verb, name, optarg, 2, VERDICT_MAX_RUNS, &n);
 		o->verdict.runs = n;
-		break;
+		return ok;
 	case OPT_MIN_EFFECT:
-		ok = parse_percent(verb, name, optarg, 100, &o->verdict.min_effect);
-		break;
-	case OPT_STORE:
-		a->store = optarg;
-		break;
+		return parse_percent(verb, name, optarg, 100, &o->verdict.min_effect);
 	case OPT_FAIL_IF:
-		ok = parse_gate(a, optarg);
-		break;
-	case OPT_JSON:
-		a->json = true;
-		break;
-	case OPT_CSV:
-		a->csv = true;
-		break;
-	case OPT_JOBS:
-		ok = cli_u64(verb, "-j", optarg, 1, 256, &n);
+		return parse_gate(a, optarg);
+	default:
+		ok = cli_u64(verb, name, optarg, 1, 256, &n);
 		o->workers = (unsigned)n;
-		break;
-	case OPT_HELP:
-		a->help = true;
-		break;
+		return ok;
 	}
-	return ok ? 0 : EXIT_USAGE;
 }
 
 int compare_args_parse(struct compare_args *a, int argc, char **argv)
 {
-	const struct verb *verb = a->verb;
-	struct run_opts *run = &a->opts.run;
-	int opt, code = 0;
+	const struct verb *verb = a->run.verb;
+	int code;
 
-	opterr = 0;
-	optind = 1;
-	while (!code && !a->help && (opt = getopt_long(argc, argv, ":j:", options, NULL)) != -1) {
-		const char *name = "";
-		char dashed[32];
-
-		if (opt == ':')
-			return cli_usage(verb, "%s needs a value", argv[optind - 1]);
-		if (opt == '?')
-			return cli_usage(verb, "unknown option %s", argv[optind - 1]);
-		for (const struct option *o = options; o->name; o++)
-			name = o->val == opt ? o->name : name;
-		snprintf(dashed, sizeof(dashed), "--%s", name);
-		code = parse_option(a, opt == 'j' ? OPT_JOBS : opt, dashed);
-	}
-	if (code || a->help)
+	a->run.run = &a->opts.run;
+	a->run.ranges = true;
+	a->run.own = own;
+	a->run.shorts = ":j:";
+	a->run.parse = parse_own;
+	a->run.ctx = a;
+	code = run_args_parse(&a->run, argc, argv);
+	if (code || a->run.help)
 		return code;
-	if (optind < argc)
-		run->trace = argv[optind++];
-	if (optind < argc)
-		return cli_usage(verb, "unexpected argument '%s'", argv[optind]);
-	if (!run->trace == !run->scenario)
-		return cli_usage(verb, "expected one TRACE, or --scenario FILE");
-	if (!a->dirty)
-		return cli_usage(verb, "--dirty is missing");
-	if (a->json && a->csv)
-		return cli_usage(verb, "--json and --csv exclude each other");
-	if (compare_split_policies(a->dirty, &a->policies, &a->opts.n_policies))
+	a->opts.shadow_lo = a->run.shadow_lo;
+	a->opts.shadow_hi = a->run.shadow_hi;
+	if (compare_split_policies(a->run.dirty, &a->policies, &a->opts.n_policies))
 		return cli_usage(verb, "--dirty %s: expected POLICY[,KEY=VALUE]...,POLICY...",
-				 a->dirty);
+				 a->run.dirty);
 	if (a->opts.n_policies < 2)
 		return cli_usage(verb,
 				 "--dirty %s: expected at least two policies, the baseline first",
-				 a->dirty);
+				 a->run.dirty);
 	a->opts.policies = (const char *const *)a->policies;
 	return 0;
 }
@@ -238,13 +136,7 @@ const char compare_usage[] =
 	"before it: walk,mask,hybrid,threshold=3.\n"
 	"\n"
 	"  --profile PROFILE     built-in profile, or a file (default: " COMPARE_DEFAULT_PROFILE
-	")\n"
-	"  --kernel PRESET       era of the algorithms (default: 6.1-shadow)\n"
-	"  --replicates N        draws, from 2 (default 20)\n"
-	"  --seed N              of every random draw (default 1)\n"
-	"  --interval N          guest instructions between collections, a multiple of the\n"
-	"                        trace's epoch (default: one epoch)\n"
-	"  --slot NAME           memory slot to log, or all (default: all)\n"
+	")\n" RUN_ARGS_USAGE "  --replicates N        draws, from 2 (default 20)\n"
 	"  --shadow-pages LO-HI  active shadow pages of the rest of the guest, which a walk\n"
 	"                        meets and the trace does not show; N for one number\n"
 	"                        (default 0)\n"
@@ -252,7 +144,6 @@ const char compare_usage[] =
 	"                        assumed: no published dirty logging figure states one)\n"
 	"  --runs N              runs of each policy on a real machine (default 10)\n"
 	"  --min-effect PERCENT  smallest difference worth having (default 1)\n"
-	"  --store FILE          keep every run in this results store\n"
 	"  --fail-if COND        exit 1 when METRIC>PERCENT or METRIC<PERCENT holds for the\n"
 	"                        relative difference of any policy, or cannot be told, as in\n"
 	"                        'get_dirty_log_mean>+5%'; may be repeated\n"

@@ -2,8 +2,8 @@
 #ifndef KVMSIM_ANALYSIS_COMPARE_ARGS_H
 #define KVMSIM_ANALYSIS_COMPARE_ARGS_H
 
-#include "analysis/cli.h"
 #include "analysis/compare.h"
+#include "analysis/run_args.h"
 
 /* The command line of `kvmsim compare`. */
 #define COMPARE_DEFAULT_PROFILE "core2-2010"
@@ -18,14 +18,12 @@ struct compare_gate {
 };
 
 struct compare_args {
-	const struct verb *verb;
-	struct compare_opts opts; /* defaults before, what was given after */
-	char **policies;	  /* owned: compare_free_policies(); opts.policies is the same */
-	const char *dirty, *profile, *store;
+	struct run_args run;	   /* its verb and default profile before */
+	struct compare_opts opts;  /* defaults before, what was given after */
+	char **policies;	   /* owned: compare_free_policies(); opts.policies is the same */
 	const char *spread_source; /* "assumed", "as given" */
 	struct compare_gate gate[COMPARE_MAX_GATES];
 	size_t n_gates;
-	bool shadow_pages_given, json, csv, help;
 };
 
 /* 0 or an exit code, its message printed. With --help the rest is not looked at. */

@@ -6,9 +6,16 @@
 
 #include "analysis/compare_view.h"
 #include "analysis/output.h"
+#include "analysis/run_record.h"
 #include "model/sim/profile.h"
 
 /* A comparison for programs. Fractions stay fractions (-0.71 is 71% less). */
+
+static const char *evidence(const struct compare_view *v, size_t policy)
+{
+	return policy_evidence_name(
+		run_evidence(&v->opts->run, v->c->policy[policy].text, v->preset));
+}
 
 static const char *gap_name(enum compare_gap gap)
 {
@@ -75,7 +82,7 @@ int compare_print_csv(const struct compare_view *v, FILE *to)
 					csv_text(&csv, NULL);
 			}
 			csv_text(&csv, gap_name(p->gap[m]));
-			csv_text(&csv, policy_evidence_name(v->evidence[k]));
+			csv_text(&csv, evidence(v, k));
 			csv_end_row(&csv);
 		}
 	}
@@ -145,7 +152,7 @@ static json_t *policy_json(const struct compare_view *v, size_t k)
 	json_t *o = json_object(), *list = json_array(), *unpriced = json_array();
 
 	set(o, "policy", text(p->text));
-	set(o, "evidence", text(policy_evidence_name(v->evidence[k])));
+	set(o, "evidence", text(evidence(v, k)));
 	set(o, "real", text(verdict_name(p->real)));
 	set(o, "model", text(verdict_name(p->model)));
 	set(o, "tends", text(verdict_name(p->tends)));
@@ -178,7 +185,8 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 	    text(opts->run.trace ? opts->run.trace : opts->run.scenario));
 	set(o, "slot", text(opts->run.slot ? opts->run.slot : "all"));
 	set(o, "kernel", text(v->preset));
-	set(o, "mmu", text(mmu_kind_name(v->mmu)));
+	set(o, "mmu", text(mmu_kind_name(RUN_MMU)));
+	set(o, "cpu", text(run_cpu(&opts->run)));
 	set(profile, "name", text(profile_name(opts->run.profile)));
 	set(profile, "machine", text(profile_machine(opts->run.profile)));
 	set(profile, "unit", text(profile_unit(opts->run.profile)));
@@ -200,7 +208,7 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 	set(real, "power", json_real(vo->power));
 	set(o, "real_machines", real);
 	set(baseline, "policy", text(v->c->policy[0].text));
-	set(baseline, "evidence", text(policy_evidence_name(v->evidence[0])));
+	set(baseline, "evidence", text(evidence(v, 0)));
 	set(o, "baseline", baseline);
 	for (size_t k = 1; k < v->c->n; k++)
 		json_array_append_new(list, policy_json(v, k));

@@ -6,9 +6,16 @@
 
 #include "analysis/compare_view.h"
 #include "analysis/output.h"
+#include "analysis/run_record.h"
 #include "model/sim/profile.h"
 
 /* The table for people. The headline comes first: what real machines would show. */
+
+static const char *evidence(const struct compare_view *v, size_t policy)
+{
+	return policy_evidence_name(
+		run_evidence(&v->opts->run, v->c->policy[policy].text, v->preset));
+}
 
 /* @value to the digit that @noise leaves standing; whole numbers where it leaves more. */
 static const char *to_noise(char buf[OUT_TEXT], double value, double noise)
@@ -240,9 +247,9 @@ static void print_head(const struct compare_view *v, FILE *to)
 	const struct compare_opts *o = v->opts;
 	char a[OUT_TEXT], b[OUT_TEXT];
 
-	fprintf(to, "%s, slot %s, kernel %s on %s, profile %s (%s)\n",
+	fprintf(to, "%s, slot %s, kernel %s on %s, CPU %s, profile %s (%s)\n",
 		o->run.trace ? o->run.trace : o->run.scenario, o->run.slot ? o->run.slot : "all",
-		v->preset, mmu_kind_name(v->mmu), profile_name(o->run.profile),
+		v->preset, mmu_kind_name(RUN_MMU), run_cpu(&o->run), profile_name(o->run.profile),
 		profile_unit(o->run.profile));
 	fprintf(to, "%" PRIu32 " replicates, seed %" PRIu64, o->replicates, o->run.seed);
 	if (v->interval)
@@ -279,10 +286,9 @@ int compare_print(const struct compare_view *v, FILE *to)
 		for (size_t k = 1; k < v->c->n; k++)
 			print_range(v, &v->c->policy[k], to);
 	}
-	fprintf(to, "Evidence on %s:", mmu_kind_name(v->mmu));
+	fprintf(to, "Evidence on %s:", mmu_kind_name(RUN_MMU));
 	for (size_t k = 0; k < v->c->n; k++)
-		fprintf(to, "%s %s %s", k ? "," : "", v->c->policy[k].text,
-			policy_evidence_name(v->evidence[k]));
+		fprintf(to, "%s %s %s", k ? "," : "", v->c->policy[k].text, evidence(v, k));
 	fputc('\n', to);
 	for (size_t k = 1; !err && k < v->c->n; k++)
 		err = print_table(v, &v->c->policy[k], to);

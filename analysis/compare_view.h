@@ -5,14 +5,11 @@
 #include <stdio.h>
 
 #include "analysis/compare.h"
-#include "model/policy/policy.h"
 
 /* How a comparison is shown: a table for people, CSV and JSON for programs. */
 struct compare_view {
 	const struct compare_opts *opts;
 	const struct compare *c;
-	const enum policy_evidence *evidence; /* [policy] */
-	enum mmu_kind mmu;
 	const char *preset;
 	uint64_t interval;	   /* guest instructions, never 0 for a trace with epochs */
 	const char *spread_source; /* "assumed", "given" */

@@ -7,9 +7,8 @@
 
 #include "analysis/cli.h"
 #include "analysis/output.h"
+#include "analysis/run_record.h"
 #include "analysis/stats.h"
-#include "model/policy/policy.h"
-#include "model/policy/preset.h"
 #include "model/sim/profile.h"
 
 int summarize_calls(const struct run_result *r, uint32_t slot, struct call_summary *out)
@@ -187,28 +186,21 @@ static int print_figures(const struct run_opts *o, const struct run_result *r, F
 	return err;
 }
 
-/* Runs are direct guests under shadow paging. What is known of that was measured on the kernel of
- * the first preset. */
 static const char *evidence(const struct run_opts *o, const struct run_result *r)
 {
-	const struct policy_desc *d;
-	struct policy_params params;
-
-	if (strcmp(r->preset, preset_at(0)->name) ||
-	    policy_parse(FAMILY_DIRTY, o->dirty, NULL, &d, &params))
-		return policy_evidence_name(EVIDENCE_NONE);
-	return policy_evidence_name(policy_evidence(d, MMU_SHADOW_FLAT32));
+	return policy_evidence_name(run_evidence(o, o->dirty, r->preset));
 }
 
 int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 {
-	fprintf(to, "%s under %s, preset %s, priced as %s\n\n", o->trace ? o->trace : o->scenario,
-		o->dirty, r->preset, profile_machine(o->profile));
+	fprintf(to, "%s under %s, preset %s, CPU %s, priced as %s\n\n",
+		o->trace ? o->trace : o->scenario, o->dirty, r->preset, run_cpu(o),
+		profile_machine(o->profile));
 	int err = print_calls(o, r, to);
 
 	err = err ? err : print_figures(o, r, to);
 	err = err ? err : print_cycles(o, r, to);
-	fprintf(to, "\nEvidence for %s on %s: %s.\n", o->dirty, mmu_kind_name(MMU_SHADOW_FLAT32),
+	fprintf(to, "\nEvidence for %s on %s: %s.\n", o->dirty, mmu_kind_name(RUN_MMU),
 		evidence(o, r));
 	fprintf(to, "Checks: the ledger's sum is the elapsed time of all %zu tasks", r->n_tasks);
 	if (o->check)
@@ -351,9 +343,10 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 
 	set(j, "provenance", json_provenance(o, r));
 	set(j, "dirty", json_string(o->dirty));
-	set(j, "mmu", json_string(mmu_kind_name(MMU_SHADOW_FLAT32)));
+	set(j, "mmu", json_string(mmu_kind_name(RUN_MMU)));
 	set(j, "evidence", json_string(evidence(o, r)));
 	set(j, "preset", json_string(r->preset));
+	set(j, "cpu", json_string(run_cpu(o)));
 	set(j, "seed", json_u64(o->seed));
 	set(j, "replicate", json_u64(o->replicate));
 	set(j, "shadow_pages", json_u64(o->shadow_pages));

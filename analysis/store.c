@@ -23,6 +23,7 @@ const char store_schema_sql[] =
 	"  trace_checksum TEXT, -- FNV-1a, 16 hexadecimal digits\n"
 	"  scenario TEXT,\n"
 	"  preset TEXT NOT NULL,\n"
+	"  cpu TEXT NOT NULL,\n"
 	"  dirty TEXT NOT NULL,  -- policy as given\n"
 	"  params TEXT NOT NULL, -- its parameters, defaults included: a JSON object\n"
 	"  slot TEXT,            -- NULL: all\n"
@@ -146,7 +147,13 @@ static int recognise(struct store *s, enum store_mode mode)
 	if (version > STORE_SCHEMA)
 		return kvmsim_err(s->errors, KVMSIM_EVERSION,
 				  "%s: schema version %" PRId64
-				  ", this program reads up to %d: it was written by a newer kvmsim",
+				  ", this program reads %d: it was written by a newer kvmsim",
+				  s->path, version, STORE_SCHEMA);
+	if (version < STORE_SCHEMA)
+		return kvmsim_err(s->errors, KVMSIM_EVERSION,
+				  "%s: schema version %" PRId64
+				  ", this program reads %d: it was written before the first "
+				  "release",
 				  s->path, version, STORE_SCHEMA);
 	return 0;
 }
@@ -228,18 +235,19 @@ static int insert(sqlite3_stmt *st, const char *kinds, ...)
 static int insert_run(struct store *s, const struct store_run *run, int64_t n_counts)
 {
 	static const char sql[] =
-		"INSERT INTO run (state, trace, trace_checksum, scenario, preset, dirty, params, "
-		"slot, profile, profile_checksum, seed, replicate, interval, phase, shadow_pages, "
+		"INSERT INTO run (state, trace, trace_checksum, scenario, preset, cpu, dirty, "
+		"params, slot, profile, profile_checksum, seed, replicate, interval, phase, "
+		"shadow_pages, "
 		"version, elapsed, guest_insns, n_counts, n_metrics, n_collections) "
 		"VALUES (?1,?2,iif(?2 IS NULL, NULL, ?3),?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,"
-		"?16,?17,?18,?19,?20,?21)";
+		"?16,?17,?18,?19,?20,?21,?22)";
 	const struct run_result *r = run->result;
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL);
 
 	if (rc == SQLITE_OK)
-		rc = insert(st, "ttxttttttxiiiiitiiiii", r->torn ? "torn" : "done", run->trace,
-			    run->trace_checksum, run->scenario, run->preset, run->dirty,
+		rc = insert(st, "ttxtttttttxiiiiitiiiii", r->torn ? "torn" : "done", run->trace,
+			    run->trace_checksum, run->scenario, run->preset, run->cpu, run->dirty,
 			    run->params, run->slot, run->profile, run->profile_checksum,
 			    (int64_t)run->seed, (int64_t)run->replicate, (int64_t)run->interval,
 			    (int64_t)run->phase, (int64_t)run->shadow_pages, run->version,
@@ -322,7 +330,8 @@ int store_add(struct store *s, const struct store_run *run, int64_t *id)
 /* ---- reading ---- */
 
 static const char metrics_sql[] =
-	"SELECT m.run AS run, coalesce(trace, scenario) AS input, preset, dirty, profile, seed, "
+	"SELECT m.run AS run, coalesce(trace, scenario) AS input, preset, cpu, dirty, profile, "
+	"seed, "
 	"replicate, interval, phase, shadow_pages, m.name AS metric, m.value AS value, "
 	"m.unit AS unit FROM metrics m JOIN run ON run.id = m.run "
 	"WHERE ?1 = 0 OR m.run = ?1 ORDER BY m.run, m.seq";

@@ -19,7 +19,7 @@
  * Every failure of the file is KVMSIM_EIO with one message (file, what SQLite said, what is still
  * there); a store written by a newer program is KVMSIM_EVERSION.
  */
-#define STORE_SCHEMA  1		 /* in user_version */
+#define STORE_SCHEMA  2		 /* in user_version */
 #define STORE_APP_ID  0x6b766d73 /* "kvms", in application_id */
 #define STORE_BUSY_MS 10000
 
@@ -48,7 +48,7 @@ struct store_run {
 	const char *trace;
 	uint64_t trace_checksum;
 	const char *scenario;
-	const char *preset;
+	const char *preset, *cpu;
 	const char *dirty;  /* the policy as given */
 	const char *params; /* the policy's parameters, defaults included: a JSON object */
 	const char *slot;

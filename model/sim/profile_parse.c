@@ -204,7 +204,7 @@ static int on_covariance(struct parse *ps, const char *key, const char *value)
 	const char *comma = strchr(key, ',');
 	bool negative = *value == '-';
 	uint16_t a, b;
-	uint64_t magnitude;
+	uint64_t magnitude = 0;
 
 	if (!comma)
 		return fail(ps, "a covariance is of two counts: A,B = VALUE");

@@ -58,6 +58,25 @@ ok 'a policy that loses stores is caught' replay 1 --scenario "$dir/four.ini" --
 	--profile unit --check
 ok 'a policy that loses stores: one line' one_line
 
+ok 'another CPU' replay 0 "$trace" "$@" --slot vram --cpu amd
+ok 'another CPU: said' says ' under mask, preset 6.1-shadow, CPU amd, priced as unit$' out
+ok 'another CPU: nothing was measured there' says '^Evidence for mask on npt0-flat32: none\.$' out
+ok 'another CPU, JSON' replay 0 "$trace" "$@" --slot vram --cpu amd --json
+ok 'another CPU, JSON: said' says '"cpu": "amd"' out
+# A TLB that survives exits walks less.
+walks() { awk '/"tlb_walk": \{/ { getline; gsub(/[^0-9]/, ""); print }' "$dir/out"; }
+amd=$(walks)
+replay 0 "$trace" "$@" --slot vram --json
+ok 'another CPU: fewer walks' [ "${amd:-0}" -lt "$(walks)" ]
+
+ok 'kept' replay 0 "$trace" "$@" --slot vram --store "$dir/runs.db"
+ok 'kept, of another CPU' replay 0 "$trace" "$@" --slot vram --cpu amd --store "$dir/runs.db"
+ok 'kept: twice' run 0 store "$dir/runs.db" check
+ok 'kept: whole' says '^2 runs, all whole$' out
+ok 'kept: list' run 0 store "$dir/runs.db" list --csv
+ok 'kept: the CPUs' [ "$(cut -d, -f7 "$dir/out" | tr '\n' ' ')" = 'cpu tcg amd ' ]
+bad 'nowhere to keep' 4 replay "$trace" "$@" --store "$dir/no/such.db"
+
 ok 'another seed' replay 0 --scenario workloads/migration.ini "$@" --json --seed 2
 replay 0 --scenario workloads/migration.ini "$@" --json --seed 3
 cp "$dir/out" "$dir/first.json"
@@ -79,7 +98,8 @@ refuses 'missing profile' 3 'No such file' "$trace" --dirty mask --profile "$dir
 refuses 'unknown preset' 2 '6.1-shadow' "$trace" "$@" --kernel nonsense
 refuses 'unknown slot' 2 'vram' "$trace" "$@" --slot nonsense
 refuses 'interval of no epochs' 2 'not a multiple' "$trace" "$@" --interval 40000000
-refuses 'no number' 2 'whole number' "$trace" "$@" --seed=-1
+refuses 'unknown CPU' 2 'tcg, amd' "$trace" "$@" --cpu nonsense
+refuses 'no number' 2 '--seed -1: expected a whole number' "$trace" "$@" --seed=-1
 refuses 'missing trace' 3 'No such file' "$dir/none.kvt" "$@"
 : >"$dir/empty.kvt"
 refuses 'empty trace' 3 'empty.kvt' "$dir/empty.kvt" "$@"

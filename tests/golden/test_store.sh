@@ -19,7 +19,7 @@ ok 'check: whole' says '^6 runs, all whole$' out
 ok 'six more, -j' fill 0 "$db" --replicates 3 --seed 9 -j 2
 ok 'list' run 0 store "$db" list --csv
 ok 'list: header and twelve' lines 13
-ok 'list: order, policy, parameters' says '^2,done,.*,6.1-shadow,"hybrid,threshold=40","{""threshold"":40}",vram,unit,' out
+ok 'list: order, policy, parameters' says '^2,done,.*,6.1-shadow,tcg,"hybrid,threshold=40","{""threshold"":40}",vram,unit,' out
 ok 'list for people' run 0 store "$db" list
 ok 'list for people: twelve' lines 13
 ok 'list as JSON' run 0 store "$db" list --json

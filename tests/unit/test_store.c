@@ -54,6 +54,7 @@ static int add(struct store *s, uint64_t tag, size_t n, int64_t *id)
 	struct store_run run = {.trace = "a'b.kvt",
 				.trace_checksum = 0xfedcba9876543210,
 				.preset = "6.1-shadow",
+				.cpu = "tcg",
 				.dirty = "hybrid,threshold=3",
 				.params = "{\"threshold\": 3}",
 				.profile = "tcg-icount",
@@ -126,16 +127,18 @@ static void round_trip(void)
 
 	CU_ASSERT_EQUAL_FATAL(store_open(path, STORE_READ, &sink, &s), 0);
 	CU_ASSERT_EQUAL(store_check(s), 2);
-	CU_ASSERT_STRING_EQUAL(view(s, STORE_RUNS, 1, 1),
-			       "1 done a'b.kvt fedcba9876543210 - 6.1-shadow hybrid,threshold=3 "
-			       "{\"threshold\": 3} - tcg-icount 0000000000000007 5 4 30000000 2 "
-			       "100 0.0 1005 900 2 2 2\n");
+	CU_ASSERT_STRING_EQUAL(
+		view(s, STORE_RUNS, 1, 1),
+		"1 done a'b.kvt fedcba9876543210 - 6.1-shadow tcg hybrid,threshold=3 "
+		"{\"threshold\": 3} - tcg-icount 0000000000000007 5 4 30000000 2 "
+		"100 0.0 1005 900 2 2 2\n");
 	CU_ASSERT_STRING_EQUAL(view(s, STORE_COUNTS, 1, 2), "insn 900 900\nllc_miss 0 100\n");
-	CU_ASSERT_STRING_EQUAL(view(s, STORE_METRICS, 2, 2),
-			       "2 a'b.kvt 6.1-shadow hybrid,threshold=3 tcg-icount 6 4 30000000 2 "
-			       "100 get_dirty_log_mean 6.1 cycles\n"
-			       "2 a'b.kvt 6.1-shadow hybrid,threshold=3 tcg-icount 6 4 30000000 2 "
-			       "100 dirty_pages 12 pages\n");
+	CU_ASSERT_STRING_EQUAL(
+		view(s, STORE_METRICS, 2, 2),
+		"2 a'b.kvt 6.1-shadow tcg hybrid,threshold=3 tcg-icount 6 4 30000000 2 "
+		"100 get_dirty_log_mean 6.1 cycles\n"
+		"2 a'b.kvt 6.1-shadow tcg hybrid,threshold=3 tcg-icount 6 4 30000000 2 "
+		"100 dirty_pages 12 pages\n");
 	CU_ASSERT_STRING_EQUAL(view(s, STORE_COLLECTIONS, 1, 2), "0 1 0 0 5\n1 1 1 0 5\n");
 	view(s, STORE_RUNS, 0, 2);
 	view(s, STORE_METRICS, 0, 4);
@@ -210,9 +213,11 @@ static void refuses_a_newer_schema(void)
 
 	CU_ASSERT_EQUAL_FATAL(store_open(fresh("newer.db"), STORE_WRITE, &sink, &s), 0);
 	store_close(s);
-	sql("PRAGMA user_version = 2");
+	sql("PRAGMA user_version = 3");
 	refused(STORE_READ, KVMSIM_EVERSION, "newer kvmsim");
 	refused(STORE_WRITE, KVMSIM_EVERSION, "newer kvmsim");
+	sql("PRAGMA user_version = 1");
+	refused(STORE_READ, KVMSIM_EVERSION, "before the first release");
 }
 
 static void finds_damage(void)

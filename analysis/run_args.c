@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/run_args.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	OPT_DIRTY = 256,
+	OPT_PROFILE,
+	OPT_SCENARIO,
+	OPT_KERNEL,
+	OPT_CPU,
+	OPT_INTERVAL,
+	OPT_SLOT,
+	OPT_SHADOW_PAGES,
+	OPT_SEED,
+	OPT_STORE,
+	OPT_JSON,
+	OPT_CSV,
+	OPT_HELP,
+};
+static const struct option common[] = {
+	{"dirty", required_argument, NULL, OPT_DIRTY},
+	{"profile", required_argument, NULL, OPT_PROFILE},
+	{"scenario", required_argument, NULL, OPT_SCENARIO},
+	{"kernel", required_argument, NULL, OPT_KERNEL},
+	{"cpu", required_argument, NULL, OPT_CPU},
+	{"interval", required_argument, NULL, OPT_INTERVAL},
+	{"slot", required_argument, NULL, OPT_SLOT},
+	{"shadow-pages", required_argument, NULL, OPT_SHADOW_PAGES},
+	{"seed", required_argument, NULL, OPT_SEED},
+	{"store", required_argument, NULL, OPT_STORE},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"csv", no_argument, NULL, OPT_CSV},
+	{"help", no_argument, NULL, OPT_HELP},
+};
+#define N_COMMON (sizeof(common) / sizeof(*common))
+#define MAX_OWN	 16
+
+/* "N", or "LO-HI". */
+static bool parse_shadow_pages(struct run_args *a, const char *name, const char *text)
+{
+	const unsigned long long most = 1ull << 32;
+	const char *dash = a->ranges ? strchr(text, '-') : NULL;
+	unsigned long long first = 0, last = 0;
+	char *head = strndup(text, dash ? (size_t)(dash - text) : strlen(text));
+	bool ok = head && cli_u64(a->verb, name, head, 0, most, &first) &&
+		  cli_u64(a->verb, name, dash ? dash + 1 : head, first, most, &last);
+
+	free(head);
+	a->shadow_lo = first;
+	a->shadow_hi = last;
+	a->shadow_pages_given = true;
+	return ok;
+}
+
+static bool parse_common(struct run_args *a, int opt, const char *name)
+{
+	unsigned long long n = 0;
+	bool ok = true;
+
+	switch (opt) {
+	case OPT_DIRTY:
+		a->dirty = optarg;
+		break;
+	case OPT_PROFILE:
+		a->profile = optarg;
+		break;
+	case OPT_SCENARIO:
+		a->run->scenario = optarg;
+		break;
+	case OPT_KERNEL:
+		a->run->preset = optarg;
+		break;
+	case OPT_CPU:
+		a->run->personality = optarg;
+		break;
+	case OPT_INTERVAL:
+		ok = cli_u64(a->verb, name, optarg, 1, INT64_MAX, &n);
+		a->run->interval = n;
+		break;
+	case OPT_SLOT:
+		a->run->slot = optarg;
+		break;
+	case OPT_SHADOW_PAGES:
+		ok = parse_shadow_pages(a, name, optarg);
+		break;
+	case OPT_SEED:
+		ok = cli_u64(a->verb, name, optarg, 0, INT64_MAX, &n);
+		a->run->seed = n;
+		break;
+	case OPT_STORE:
+		a->store = optarg;
+		break;
+	case OPT_JSON:
+		a->json = true;
+		break;
+	case OPT_CSV:
+		a->csv = true;
+		break;
+	default:
+		a->help = true;
+	}
+	return ok;
+}
+
+/* After the options: the input, and what must be there. */
+static int parse_rest(struct run_args *a, int argc, char **argv)
+{
+	if (optind < argc)
+		a->run->trace = argv[optind++];
+	if (optind < argc)
+		return cli_usage(a->verb, "unexpected argument '%s'", argv[optind]);
+	if (!a->run->trace == !a->run->scenario)
+		return cli_usage(a->verb, "expected one TRACE, or --scenario FILE");
+	if (!a->dirty || !a->profile)
+		return cli_usage(a->verb, "%s is missing", a->dirty ? "--profile" : "--dirty");
+	if (a->json && a->csv)
+		return cli_usage(a->verb, "--json and --csv exclude each other");
+	return 0;
+}
+
+int run_args_parse(struct run_args *a, int argc, char **argv)
+{
+	struct option all[N_COMMON + MAX_OWN + 1] = {0};
+	size_t n = N_COMMON;
+	int opt;
+
+	memcpy(all, common, sizeof(common));
+	for (const struct option *o = a->own; o->name && n < N_COMMON + MAX_OWN; o++)
+		all[n++] = *o;
+	opterr = 0;
+	optind = 1;
+	while (!a->help && (opt = getopt_long(argc, argv, a->shorts, all, NULL)) != -1) {
+		char name[32];
+		bool ok;
+
+		if (opt == ':')
+			return cli_usage(a->verb, "%s needs a value", argv[optind - 1]);
+		if (opt == '?')
+			return cli_usage(a->verb, "unknown option %s", argv[optind - 1]);
+		snprintf(name, sizeof(name), "-%c", opt);
+		for (const struct option *o = all; o->name; o++)
+			if (o->val == opt)
+				snprintf(name, sizeof(name), "--%s", o->name);
+		ok = opt >= OPT_DIRTY && opt < RUN_ARG_OWN ? parse_common(a, opt, name)
+							   : a->parse(a->ctx, opt, name);
+		if (!ok)
+			return EXIT_USAGE;
+	}
+	return a->help ? 0 : parse_rest(a, argc, argv);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_ANALYSIS_RUN_ARGS_H
+#define KVMSIM_ANALYSIS_RUN_ARGS_H
+
+#include <getopt.h>
+
+#include "analysis/cli.h"
+#include "analysis/run.h"
+
+/* The options that every verb has which makes runs, beside its own. */
+struct run_args {
+	const struct verb *verb;
+	struct run_opts *run; /* what is given goes here; but for dirty, profile, shadow_pages */
+	const char *dirty, *profile, *store;
+	uint64_t shadow_lo, shadow_hi; /* equal unless @ranges */
+	bool ranges;		       /* --shadow-pages may be LO-HI */
+	bool shadow_pages_given, json, csv, help;
+	/* The verb's own: their `val` from RUN_ARG_OWN on, ended by {0}; short ones as for
+	 * getopt(3), after a ':'. @parse takes one of them, with its name as a user writes it, its
+	 * argument in optarg; false: message printed. */
+	const struct option *own;
+	const char *shorts;
+	bool (*parse)(void *ctx, int opt, const char *name);
+	void *ctx;
+};
+#define RUN_ARG_OWN 512
+
+/* 0 or an exit code, its message printed: an option unknown, without its value or out of range; not
+ * exactly one input; no policy or no profile. With --help the rest is not looked at. */
+int run_args_parse(struct run_args *a, int argc, char **argv);
+
+/* Their lines of the verb's usage. */
+#define RUN_ARGS_USAGE                                                                             \
+	"  --kernel PRESET       era of the algorithms (default: the scenario's, 6.1-shadow)\n"    \
+	"  --cpu NAME            what the guest runs on: tcg (default) or amd, whose TLB "         \
+	"survives\n"                                                                               \
+	"                        exits; all evidence is of tcg, whatever the profile\n"            \
+	"  --interval N          guest instructions between collections, a multiple of the\n"      \
+	"                        trace's epoch (default: one epoch)\n"                             \
+	"  --slot NAME           memory slot to log, or all (default: the scenario's, all)\n"      \
+	"  --seed N              of every random draw (default 1)\n"                               \
+	"  --store FILE          keep every run in this results store\n"
+
+#endif

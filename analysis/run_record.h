@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_ANALYSIS_RUN_RECORD_H
+#define KVMSIM_ANALYSIS_RUN_RECORD_H
+
+#include "analysis/metrics.h"
+#include "analysis/run.h"
+#include "model/policy/policy.h"
+
+/* What a run was, for whoever shows it or keeps it. */
+struct store;
+
+/* run_model() replays every input as a guest that does not page, under shadow paging (npt=0). */
+#define RUN_MMU MMU_SHADOW_FLAT32
+
+/* The name of the CPU that the guest runs on. */
+const char *run_cpu(const struct run_opts *opts);
+
+/* What the figures of a run of @dirty (with parameters) rest on. What is known was measured on the
+ * kernel of the first preset and the first CPU: anything else has none. */
+enum policy_evidence run_evidence(const struct run_opts *opts, const char *dirty,
+				  const char *preset);
+
+/* Keeps one run in the store at @path, which is opened with the first run (*@store is NULL until
+ * then), so that bad input leaves no empty store behind. Messages go to @errors. Errors: those of
+ * store_open() and store_add(), KVMSIM_ENOMEM. */
+int run_keep(const char *path, struct store **store, const struct run_opts *opts,
+	     const struct run_result *r, const double metric[N_METRICS],
+	     const struct kvmsim_errsink *errors);
+
+#endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/draw.h"
+#include "model/sim/profile.h"
 
 /* The three rounds: drawn shadow pages, and the ends of their range. */
 enum { ROUND_DRAWN, ROUND_LO, ROUND_HI, N_ROUNDS };
@@ -18,9 +19,10 @@ struct work {
 	struct draw *draw; /* [replicate] */
 	double *value;	   /* [round][policy][metric][replicate] */
 	struct tally {
-		uint64_t n[N_COUNTS];
+		struct run_count by_activity[N_ACTIVITIES][N_COUNTS];
 		cycles_t cycles[N_COUNTS];
 		uint64_t calls; /* of GET_DIRTY_LOG */
+		bool contended; /* mmu_lock */
 	} * tally;		/* [round][policy], of replicate 0 */
 };
 
@@ -70,9 +72,10 @@ static int done(void *ctx, size_t i, const struct run_result *r)
 	if (at.replicate == 0) {
 		struct tally *t = &w->tally[at.round * w->opts->n_policies + at.policy];
 
-		memcpy(t->n, r->counts, sizeof(r->counts));
+		memcpy(t->by_activity, r->by_activity, sizeof(r->by_activity));
 		memcpy(t->cycles, r->count_cycles, sizeof(r->count_cycles));
 		t->calls = r->n_collections;
+		t->contended = r->mmu_lock.contended > 0;
 	}
 	w->out->torn |= r->torn;
 	w->out->runs++;
@@ -136,31 +139,68 @@ static int plan(struct work *w)
 
 /* ---- what the profile does not price ---- */
 
-static bool priced(const struct profile *p, uint16_t count)
+static const struct tally *tally(const struct work *w, int round, size_t policy)
 {
-	return profile_price(p, count) || profile_sigma(p, count) || profile_source(p, count) ||
-	       profile_group(p, count);
+	return &w->tally[round * w->opts->n_policies + policy];
 }
 
-/* How many more of a count the policy has than the baseline; 0 when it has its price. */
-static int64_t unpriced(const struct work *w, int round, size_t policy, uint16_t c)
+/* Whether counts of an activity are in a metric. A call of GET_DIRTY_LOG flushes TLBs, and what
+ * waits for mmu_lock waits for whatever is done under it; a lock that nobody waited for has no
+ * wait, at any price. */
+static bool is_in(int metric, int activity, bool contended)
 {
-	const struct tally *base = &w->tally[round * w->opts->n_policies];
-	const struct tally *other = base + policy;
+	switch (metric) {
+	case METRIC_get_dirty_log_mean:
+	case METRIC_get_dirty_log_p99:
+	case METRIC_get_dirty_log_max:
+	case METRIC_get_dirty_log_total:
+		return activity == ACT_get_dirty_log || activity == ACT_tlb_flush;
+	case METRIC_page_fault:
+		return activity == ACT_page_fault;
+	case METRIC_lock_wait:
+		return contended && activity != ACT_guest;
+	case METRIC_lock_hold_max:
+		return activity == ACT_get_dirty_log || activity == ACT_tlb_flush ||
+		       activity == ACT_page_fault || activity == ACT_memslot;
+	default:
+		return metric_is_cost(metric);
+	}
+}
+
+/* How many more of a count the policy has in a metric than the baseline; 0 when it has its price.
+ */
+static int64_t unpriced(const struct work *w, int round, size_t policy, int metric, uint16_t c)
+{
+	const struct tally *base = tally(w, round, 0), *other = tally(w, round, policy);
+	int64_t more = 0;
 
 	/* Costs that are computed rather than priced have cycles. */
-	if (priced(w->opts->run.profile, c) || base->cycles[c] || other->cycles[c])
+	if (profile_has_price(w->opts->run.profile, c) || base->cycles[c] || other->cycles[c])
 		return 0;
-	return (int64_t)(other->n[c] - base->n[c]);
+	for (int a = 0; a < N_ACTIVITIES; a++)
+		if (is_in(metric, a, base->contended || other->contended))
+			more += (int64_t)(other->by_activity[a][c].n - base->by_activity[a][c].n);
+	return more;
 }
 
+static bool any_unpriced(const struct work *w, size_t policy, int metric)
+{
+	for (uint16_t c = 0; c < N_COUNTS; c++)
+		if (unpriced(w, ROUND_DRAWN, policy, metric, c))
+			return true;
+	return false;
+}
+
+/* A count that only moves between activities shows in the metrics of each of them. */
 static void find_unpriced(const struct work *w, size_t policy)
 {
 	struct compare_policy *p = &w->out->policy[policy];
 
 	for (uint16_t c = 0; c < N_COUNTS; c++) {
-		int64_t more = unpriced(w, ROUND_DRAWN, policy, c);
+		int64_t more = unpriced(w, ROUND_DRAWN, policy, METRIC_elapsed, c);
 
+		for (int m = 0; !more && m < N_METRICS; m++)
+			more = unpriced(w, ROUND_DRAWN, policy, m, c);
 		p->unpriced[c] = (int8_t)((more > 0) - (more < 0));
 		p->any_unpriced |= more != 0;
 	}
@@ -179,13 +219,13 @@ static double break_even(const struct work *w, int round, size_t policy, int met
 	double extra = 0;
 
 	for (uint16_t c = 0; c < N_COUNTS; c++) {
-		double more = (double)unpriced(w, round, policy, c);
+		double more = (double)unpriced(w, round, policy, metric, c);
 
 		if (diff < 0 ? more > 0 : diff > 0 ? more < 0 : more != 0)
 			extra += fabs(more);
 	}
-	if (per_call(metric) && w->tally[round * w->opts->n_policies + policy].calls)
-		extra /= (double)w->tally[round * w->opts->n_policies + policy].calls;
+	if (per_call(metric) && tally(w, round, policy)->calls)
+		extra /= (double)tally(w, round, policy)->calls;
 	return extra > 0 ? fabs(diff) / extra : INFINITY;
 }
 
@@ -201,8 +241,7 @@ static int judge(const struct work *w, int round, size_t policy, struct verdict_
 		if (err)
 			return kvmsim_err(w->opts->run.errors, err, "%s", kvmsim_strerror(err));
 		gap[m] = pair[m].model == VERDICT_CANNOT_TELL ? GAP_ZERO : GAP_NONE;
-		even[m] = metric_is_cost(m) ? break_even(w, round, policy, m, pair[m].diff.value)
-					    : INFINITY;
+		even[m] = break_even(w, round, policy, m, pair[m].diff.value);
 		if (even[m] < COMPARE_PLAUSIBLE_PRICE) {
 			gap[m] = GAP_UNPRICED;
 			pair[m].model = pair[m].real = pair[m].tends = VERDICT_CANNOT_TELL;
@@ -211,15 +250,36 @@ static int judge(const struct work *w, int round, size_t policy, struct verdict_
 	return 0;
 }
 
-static enum verdict combine(const struct verdict_pair *pair, bool real)
+static bool decided(enum verdict v)
 {
-	enum verdict v[N_METRICS];
+	return v == VERDICT_FASTER || v == VERDICT_SLOWER || v == VERDICT_MIXED;
+}
+
+static bool any_gap(const enum compare_gap *gap)
+{
+	for (int m = 0; m < N_METRICS; m++)
+		if (gap[m] == GAP_UNPRICED)
+			return true;
+	return false;
+}
+
+/* That nothing differs is not said while some cost lacks its price. That more runs would show a
+ * difference in another cost is. */
+static enum verdict combine(const struct verdict_pair *pair, const enum compare_gap *gap, bool real)
+{
+	enum verdict v[N_METRICS], all;
 	size_t n = 0;
 
 	for (int m = 0; m < N_METRICS; m++)
 		if (metric_is_cost(m))
 			v[n++] = real ? pair[m].real : pair[m].model;
-	return verdict_combine(v, n);
+	all = verdict_combine(v, n);
+	if (decided(all) || !any_gap(gap))
+		return all;
+	for (int m = 0; real && m < N_METRICS; m++)
+		if (metric_is_cost(m) && decided(pair[m].tends))
+			return all;
+	return VERDICT_CANNOT_TELL;
 }
 
 /* The fewest runs that show a difference in some cost; when none has one, those that show in
@@ -228,7 +288,7 @@ static void settle(struct compare_policy *p)
 {
 	uint64_t differ = 0, same = 0;
 	enum verdict tends = VERDICT_INCONCLUSIVE;
-	bool never = false, told = false;
+	bool never = any_gap(p->gap), told = false;
 
 	for (int m = 0; m < N_METRICS; m++) {
 		const struct verdict_pair *v = &p->pair[m];
@@ -248,7 +308,10 @@ static void settle(struct compare_policy *p)
 		}
 	}
 	p->runs_needed = differ ? differ : never ? 0 : same;
-	p->tends = differ ? tends : !told ? VERDICT_CANNOT_TELL : never ? tends : VERDICT_SAME;
+	if (!differ && (!told || any_gap(p->gap)))
+		p->tends = VERDICT_CANNOT_TELL;
+	else
+		p->tends = differ || never ? tends : VERDICT_SAME;
 }
 
 static int judge_all(struct work *w)
@@ -270,8 +333,8 @@ static int judge_all(struct work *w)
 	for (size_t k = 1; !err && k < c->n; k++) {
 		struct compare_policy *p = &c->policy[k];
 
-		p->model = combine(p->pair, false);
-		p->real = combine(p->pair, true);
+		p->model = combine(p->pair, p->gap, false);
+		p->real = combine(p->pair, p->gap, true);
 		settle(p);
 		for (int round = ROUND_LO; !err && c->range && round < N_ROUNDS; round++) {
 			struct compare_edge *e = round == ROUND_LO ? &p->lo : &p->hi;
@@ -280,7 +343,7 @@ static int judge_all(struct work *w)
 			double even[N_METRICS];
 
 			err = judge(w, round, k, pair, gap, even);
-			e->real = combine(pair, true);
+			e->real = combine(pair, gap, true);
 			e->rel = pair[METRIC_get_dirty_log_mean].rel.value;
 		}
 	}
@@ -332,7 +395,7 @@ static int find_crossover(struct work *w, size_t policy)
 	double at_lo, at_hi, at_mid;
 	int err;
 
-	if (p->any_unpriced || !(p->lo.rel * p->hi.rel < 0))
+	if (any_unpriced(w, policy, METRIC_get_dirty_log_mean) || !(p->lo.rel * p->hi.rel < 0))
 		return 0;
 	err = difference(w, policy, lo, &at_lo);
 	err = err ? err : difference(w, policy, hi, &at_hi);
@@ -411,53 +474,4 @@ void compare_free(struct compare *c)
 			free(c->policy[k].value[m]);
 	free(c->policy);
 	*c = (struct compare){0};
-}
-
-int compare_split_policies(const char *text, char ***out, size_t *n)
-{
-	char **list = calloc(strlen(text) + 1, sizeof(*list)); /* more than there can be */
-	int err = list ? 0 : KVMSIM_ENOMEM;
-	size_t k = 0;
-
-	while (!err) {
-		size_t len = strcspn(text, ",");
-		bool param = memchr(text, '=', len);
-
-		if (!len || (param && !k)) {
-			err = KVMSIM_EINVAL;
-		} else if (param) {
-			size_t had = strlen(list[k - 1]);
-			char *grown = realloc(list[k - 1], had + len + 2);
-
-			if (grown) {
-				grown[had] = ',';
-				memcpy(grown + had + 1, text, len);
-				grown[had + len + 1] = '\0';
-				list[k - 1] = grown;
-			} else {
-				err = KVMSIM_ENOMEM;
-			}
-		} else if (!(list[k] = strndup(text, len))) {
-			err = KVMSIM_ENOMEM;
-		} else {
-			k++;
-		}
-		if (!text[len])
-			break;
-		text += len + 1;
-	}
-	if (err) {
-		compare_free_policies(list, k);
-		return err;
-	}
-	*out = list;
-	*n = k;
-	return 0;
-}
-
-void compare_free_policies(char **policies, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(policies[i]);
-	free(policies);
 }

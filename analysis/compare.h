@@ -22,10 +22,10 @@
  * comparison with KVMSIM_ECHECK.
  *
  * A count that differs between two policies and that the profile does not price makes the one
- * with more of it look too cheap. Its lead divided by how many more there are is the break-even
- * price. Where that is under COMPARE_PLAUSIBLE_PRICE the answer is CANNOT_TELL; above, the verdict
- * is given with the break-even price beside it. A count has its price when the price is positive,
- * has a standard error, a group or a stated source.
+ * with more of it look too cheap, in the metrics of the activities that have it. Its lead divided
+ * by how many more there are is the break-even price. Where that is under COMPARE_PLAUSIBLE_PRICE
+ * the answer is CANNOT_TELL; above, the verdict is given with the break-even price beside it. Which
+ * counts have their price: profile_has_price().
  */
 /* In the profile's unit; what a step of a loop may cost: a cache line from memory, some 100 ns. */
 #define COMPARE_PLAUSIBLE_PRICE 300

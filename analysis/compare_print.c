@@ -9,7 +9,7 @@
 #include "analysis/run_record.h"
 #include "model/sim/profile.h"
 
-/* The table for people. The headline comes first: what real machines would show. */
+/* For people: tables first, verdicts last, where a terminal ends. */
 
 static const char *evidence(const struct compare_view *v, size_t policy)
 {
@@ -60,15 +60,19 @@ static bool print_titles(const struct compare_policy *p, bool real, enum verdict
 
 static void print_unpriced(const struct compare_view *v, const struct compare_policy *p, FILE *to)
 {
-	const char *comma = "";
+	const int shown = 5; /* all of them are in the JSON */
+	int n = 0;
 
 	fprintf(to, "profile %s prices none of ", profile_name(v->opts->run.profile));
 	for (int c = 0; c < N_COUNTS; c++) {
 		if (!p->unpriced[c])
 			continue;
-		fprintf(to, "%s%s", comma, model_vocabulary.counts[c]);
-		comma = ", ";
+		if (n < shown)
+			fprintf(to, "%s%s", n ? ", " : "", model_vocabulary.counts[c]);
+		n++;
 	}
+	if (n > shown)
+		fprintf(to, " and %d more", n - shown);
 }
 
 static bool depends(const struct compare_view *v, const struct compare_policy *p)
@@ -138,7 +142,7 @@ static void print_verdict(const struct compare_view *v, const struct compare_pol
 		fputs(" are enough", to);
 	}
 	if (real && depends(v, p))
-		fputs("; depends on the number of active shadow pages, see below", to);
+		fputs("; depends on the number of active shadow pages", to);
 	fputc('\n', to);
 	if (which != VERDICT_CANNOT_TELL && real && isfinite(least_break_even(p))) {
 		char price[OUT_TEXT];
@@ -269,6 +273,8 @@ int compare_print(const struct compare_view *v, FILE *to)
 	int err = 0;
 
 	print_head(v, to);
+	for (size_t k = 1; !err && k < v->c->n; k++)
+		err = print_table(v, &v->c->policy[k], to);
 	fprintf(to,
 		"\nOn real machines, %" PRIu64
 		" runs of each against %s (run-to-run spread %g%% %s, smallest effect %g%%, "
@@ -290,7 +296,5 @@ int compare_print(const struct compare_view *v, FILE *to)
 	for (size_t k = 0; k < v->c->n; k++)
 		fprintf(to, "%s %s %s", k ? "," : "", v->c->policy[k].text, evidence(v, k));
 	fputc('\n', to);
-	for (size_t k = 1; !err && k < v->c->n; k++)
-		err = print_table(v, &v->c->policy[k], to);
 	return err;
 }

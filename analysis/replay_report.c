@@ -287,6 +287,27 @@ static json_t *json_collections(const struct run_result *r)
 	return a;
 }
 
+/* What was counted in each activity; names that have nothing are left out. */
+static json_t *json_by_activity(const struct run_result *r)
+{
+	json_t *o = json_object();
+
+	for (int a = 0; a < N_ACTIVITIES; a++) {
+		json_t *counts = json_object();
+
+		for (int c = 0; c < N_COUNTS; c++) {
+			const struct run_count *k = &r->by_activity[a][c];
+
+			if (k->n || k->cycles)
+				set(counts, model_vocabulary.counts[c],
+				    json_pack("{s:o, s:o}", "n", json_u64(k->n), "time",
+					      json_u64(k->cycles)));
+		}
+		set(o, model_vocabulary.activities[a], counts);
+	}
+	return o;
+}
+
 static json_t *json_ledger(const struct run_result *r)
 {
 	json_t *o = json_object(), *counts = json_object(), *activities = json_object();
@@ -315,6 +336,7 @@ static json_t *json_ledger(const struct run_result *r)
 	set(o, "activities", activities);
 	set(o, "waits", waits);
 	set(o, "counts", counts);
+	set(o, "by_activity", json_by_activity(r));
 	set(o, "tasks", tasks);
 	return o;
 }

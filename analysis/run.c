@@ -23,6 +23,7 @@ void run_snapshot(const struct guest_run *run, struct run_result *r)
 		for (uint16_t a = 0; a < N_ACTIVITIES; a++) {
 			struct ledger_entry e = ledger_sum_count(l, LEDGER_ALL_TASKS, a, c);
 
+			r->by_activity[a][c] = (struct run_count){e.n, e.cycles};
 			sum.n += e.n;
 			sum.cycles += e.cycles;
 			r->activity_cycles[a] += e.cycles;
@@ -46,8 +47,13 @@ static void subtract(struct run_result *r, const struct run_result *before)
 		r->count_cycles[i] -= before->count_cycles[i];
 		r->ledger_cycles += r->count_cycles[i];
 	}
-	for (int i = 0; i < N_ACTIVITIES; i++)
-		r->activity_cycles[i] -= before->activity_cycles[i];
+	for (int a = 0; a < N_ACTIVITIES; a++) {
+		r->activity_cycles[a] -= before->activity_cycles[a];
+		for (int c = 0; c < N_COUNTS; c++) {
+			r->by_activity[a][c].n -= before->by_activity[a][c].n;
+			r->by_activity[a][c].cycles -= before->by_activity[a][c].cycles;
+		}
+	}
 	for (int i = 0; i < N_WAITS; i++) {
 		r->wait_cycles[i] -= before->wait_cycles[i];
 		r->ledger_cycles += r->wait_cycles[i];

@@ -65,6 +65,11 @@ struct run_slot {
 };
 #define RUN_MAX_SLOTS 32
 
+struct run_count {
+	uint64_t n;
+	cycles_t cycles;
+};
+
 struct run_lock {
 	uint64_t acquired, contended;
 	cycles_t wait, longest_wait, longest_hold;
@@ -80,7 +85,8 @@ struct run_result {
 	struct run_slot slots[RUN_MAX_SLOTS];
 	uint64_t input_checksum; /* FNV-1a of the trace's or the scenario's bytes */
 	/* Of all tasks, from the guest's start. */
-	uint64_t counts[N_COUNTS];
+	struct run_count by_activity[N_ACTIVITIES][N_COUNTS];
+	uint64_t counts[N_COUNTS]; /* over all activities */
 	cycles_t count_cycles[N_COUNTS];
 	cycles_t activity_cycles[N_ACTIVITIES];
 	cycles_t wait_cycles[N_WAITS];

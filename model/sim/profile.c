@@ -163,6 +163,11 @@ const char *profile_group(const struct profile *p, uint16_t count)
 	return p->group[count];
 }
 
+bool profile_has_price(const struct profile *p, uint16_t count)
+{
+	return p->price[count] || p->sigma[count] || p->source[count] || p->group[count];
+}
+
 uint64_t profile_param(const struct profile *p, const char *name)
 {
 	for (size_t i = 0; i < p->n_params; i++)

@@ -2,6 +2,7 @@
 #ifndef KVMSIM_SIM_PROFILE_H
 #define KVMSIM_SIM_PROFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,9 +17,10 @@
  *	[machine]	name, unit (cycles or instructions), hz, source
  *	[price]		COUNT = VALUE	price per count, decimal, up to 6 digits after the point
  *	[sigma]		COUNT = VALUE	standard error of that price, same unit
- *	[source]	COUNT = words	where it came from: fitted (on what), data sheet, assumed
- *	[covariance]	A,B = VALUE	of two prices, signed; either order, given once
- *	[group]		NAME = COUNT COUNT ...	what the data could not separate, priced as one
+ *	[source]	COUNT = words	where it came from: fitted (on what), data sheet, assumed;
+ *of a price of 0: why it costs nothing of its own [covariance]	A,B = VALUE	of two prices,
+ *signed; either order, given once [group]		NAME = COUNT COUNT ...	what the data could
+ *not separate, priced as one
  *	[param]		NAME = INTEGER	everything that is no price: cache sizes, latencies
  *
  * Names of counts and params come from the vocabulary and from @params: an unknown key, a repeated
@@ -62,6 +64,9 @@ int64_t profile_covariance(const struct profile *p, uint16_t a, uint16_t b);
 /* The name of the group that the count is priced in, NULL when it has its own price. */
 const char *profile_group(const struct profile *p, uint16_t count);
 const char *profile_source(const struct profile *p, uint16_t count); /* NULL if not stated */
+/* Whether the profile says what the count costs. A price of 0 is meant when it has a source, a
+ * standard error or a group; without any of them nothing is known of it. */
+bool profile_has_price(const struct profile *p, uint16_t count);
 /* The parameter of that name, its default when the file does not give it; 0 for a name that is not
  * in the table. */
 uint64_t profile_param(const struct profile *p, const char *name);

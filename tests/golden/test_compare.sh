@@ -34,6 +34,7 @@ ok 'the headline' says '^On real machines, 10 runs of each against walk (run-to-
 ok 'mask wins' says '^  mask: faster in GET_DIRTY_LOG mean' out
 ok 'a parameter stays with its policy' says '^hybrid,threshold=50 against walk' out
 ok 'evidence' says '^Evidence on npt0-flat32: walk oracle-exact, mask oracle-exact, hybrid' out
+ok 'the last line' [ "$(tail -n 1 "$dir/out" | cut -d: -f1)" = 'Evidence on npt0-flat32' ]
 ok 'what was drawn' says 'drawn in each: phase, shadow pages, 2 prices' out
 ok 'the preset' says 'kernel 6.1-shadow on npt0-flat32' out
 
@@ -99,7 +100,21 @@ ok 'is caught' one_line
 printf '[machine]\nname = bare\nunit = cycles\n[price]\ninsn = 1\n' >"$dir/bare.ini"
 ok 'no prices' compare 0 --dirty walk,mask --profile "$dir/bare.ini" --shadow-pages 500 --replicates 2
 ok 'cannot tell' says '^  mask: cannot tell: profile .*bare.ini prices none of .*walk_sp' out
+ok 'five names at most' says ' prices none of [a-z_]*, [a-z_]*, [a-z_]*, [a-z_]*, [a-z_]* and [1-9][0-9]* more$' out
 ok 'and no number' [ -z "$(sed -n 's/^GET_DIRTY_LOG.*cycles//p' "$dir/out" | tr -d 'a-z() \n-')" ]
+ok 'all names in JSON' compare 0 --dirty walk,mask --profile "$dir/bare.ini" --shadow-pages 500 \
+	--replicates 2 --json
+ok 'walk_sp is in them' says '^ *"walk_sp",' out
+# What one policy's harvest counts and the other's does not is no part of a page fault; that page
+# faults are the same is no verdict on the whole.
+sed '/^dirty_page = /d' "$here/../../model/profiles/unit.ini" >"$dir/some.ini"
+ok 'no price of dirty_page' compare 0 --dirty walk,mask --profile "$dir/some.ini" --shadow-pages 0 \
+	--replicates 2 --csv
+ok 'page faults are told' is page_fault relative 0
+ok 'calls are told, up to a price' is get_dirty_log_mean cannot_tell 'not priced'
+ok 'no price of dirty_page, table' compare 0 --dirty walk,mask --profile "$dir/some.ini" \
+	--shadow-pages 0 --replicates 2
+ok 'no verdict on the whole' [ "$(grep -c '^  mask: cannot tell: profile ' "$dir/out")" -eq 2 ]
 ok 'a gate on it' compare 1 --dirty walk,mask --profile "$dir/bare.ini" --shadow-pages 500 \
 	--replicates 2 --fail-if 'elapsed>5'
 ok 'a gate on it: why' says 'cannot tell for mask' err

@@ -82,10 +82,12 @@ static int formulas(const struct run_opts *o, struct run_result *r)
 		r->collections[0].cycles = r->collections[0].cycles / 10;
 		r->collections[1].cycles = r->collections[1].cycles * 3 / 2;
 	}
-	r->counts[count] = 2 * n;
+	r->by_activity[ACT_get_dirty_log][count].n = 2 * n;
 	r->count_cycles[count] = 2 * n * price(o, count);
-	r->counts[COUNT_rmap_head] = slot ? 2 * n : 0;
-	r->counts[COUNT_insn] = 10000;
+	r->by_activity[ACT_get_dirty_log][COUNT_rmap_head].n = slot ? 2 * n : 0;
+	r->by_activity[ACT_guest][COUNT_insn].n = 10000;
+	r->by_activity[ACT_page_fault][COUNT_page_fault].n = 50;
+	r->activity_cycles[ACT_page_fault] = 50 * price(o, COUNT_page_fault);
 	r->count_cycles[COUNT_insn] = 10000 * price(o, COUNT_insn);
 	r->elapsed = r->count_cycles[count] + r->count_cycles[COUNT_insn];
 	return 0;
@@ -253,6 +255,10 @@ static void what_has_no_price_is_not_told(void)
 	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_elapsed], GAP_UNPRICED);
 	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_get_dirty_log_mean], GAP_UNPRICED);
 	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_dirty_pages], GAP_NONE);
+	/* a harvest's counts are none of a page fault's */
+	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_page_fault], GAP_ZERO);
+	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_lock_wait], GAP_ZERO);
+	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_lock_hold_max], GAP_UNPRICED);
 	compare_free(&c);
 	profile_free(p);
 

@@ -136,6 +136,19 @@ static void check_sums(const struct run_result *r)
 	for (int i = 0; i < N_WAITS; i++)
 		waits += r->wait_cycles[i];
 	CU_ASSERT_EQUAL(counts, activities);
+	for (int a = 0; a < N_ACTIVITIES; a++) {
+		cycles_t cycles = 0;
+
+		for (int i = 0; i < N_COUNTS; i++)
+			cycles += r->by_activity[a][i].cycles;
+		CU_ASSERT_EQUAL(cycles, r->activity_cycles[a]);
+	}
+	/* What is done in one activity only. */
+	CU_ASSERT_EQUAL(r->by_activity[ACT_get_dirty_log][COUNT_bitmap_word].n,
+			r->counts[COUNT_bitmap_word]);
+	CU_ASSERT_EQUAL(r->by_activity[ACT_page_fault][COUNT_page_fault].n,
+			r->counts[COUNT_page_fault]);
+	CU_ASSERT_EQUAL(r->by_activity[ACT_guest][COUNT_insn].n, r->guest_insns);
 	CU_ASSERT_EQUAL(counts + waits, r->ledger_cycles);
 	for (size_t i = 0; i < r->n_tasks; i++)
 		CU_ASSERT_EQUAL(r->tasks[i].elapsed, r->tasks[i].ledger);

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A reader of native traces, written from traces/FORMAT.md alone: prints the ops.
+
+kvt.py TRACE     one line per op: vCPU, time in instructions, kind, flags, length, argument
+"""
+import ctypes
+import struct
+import sys
+import zlib
+
+
+def unpack_frame(frame, length):
+    zstd = ctypes.CDLL("libzstd.so.1")
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    out = ctypes.create_string_buffer(length)
+    n = zstd.ZSTD_decompress(out, ctypes.c_size_t(length), frame, ctypes.c_size_t(len(frame)))
+    assert n == length, "zstd frame"
+    return out.raw[:length]
+
+
+def metadata(data):
+    assert data[:8] == bytes.fromhex("894b56540d0a1a0a"), "magic"
+    version, m, crc = struct.unpack_from("<III", data, 8)
+    assert version == 1, "version"
+    assert zlib.crc32(data[:16] + data[20:20 + m]) == crc, "crc of the metadata"
+    meta = data[20:20 + m]
+    slots, = struct.unpack_from("<I", meta, 4)
+    pos = 32 + 32 * slots
+    for _ in range(3):
+        n, = struct.unpack_from("<I", meta, pos)
+        meta[pos + 4:pos + 4 + n].decode()
+        pos += 4 + n
+    assert pos == m, "length of the metadata"
+    return 20 + m
+
+
+def blocks_of(data):
+    offset, crc, magic = struct.unpack_from("<QI8s", data, len(data) - 20)
+    assert magic == bytes.fromhex("0a4b5654454e440a"), "end magic"
+    assert zlib.crc32(data[offset:-12]) == crc, "crc of the index"
+    magic, n = struct.unpack_from("<4sI", data, offset)
+    assert magic == b"KVTI" and offset + 8 + 16 * n == len(data) - 20, "index"
+    return offset, [struct.unpack_from("<QIHH", data, offset + 8 + 16 * i) for i in range(n)]
+
+
+def numbers(cols, pos, m, w, x, r):
+    out = [0] * m
+    for byte in range(w // 2):
+        for i in range(m):
+            out[i] |= cols[pos + i] << 8 * byte
+        pos += m
+    if w % 2:
+        half = (m + 1) // 2
+        for i in range(m):
+            nibble = cols[pos + i] & 15 if i < half else cols[pos + i - half] >> 4
+            out[i] |= nibble << 4 * (w - 1)
+        pos += half
+    for i in range(x):
+        rest = cols[pos + x + i * r:pos + x + (i + 1) * r]
+        out[cols[pos + i]] |= int.from_bytes(rest, "little") << 4 * w
+    return out, pos + x + x * r
+
+
+def columns(cols, n):
+    s, least = struct.unpack_from("<HI", cols)
+    shapes = [struct.unpack_from("<BBHBB", cols, 6 + 6 * i) for i in range(s)]
+    pos = 6 + 6 * s
+    bits = next(b for b, most in ((0, 1), (1, 2), (2, 4), (4, 16), (8, 256)) if s <= most)
+    of = [cols[pos + i * bits // 8] >> i * bits % 8 & (1 << bits) - 1 if bits else 0
+          for i in range(n)]
+    pos += (n * bits + 7) // 8
+    last = {}
+    for group in range(0, n, 256):
+        m = min(256, n - group)
+        header = cols[pos:pos + 6]
+        deltas, pos = numbers(cols, pos + 6, m, *header[:3])
+        gaps, pos = numbers(cols, pos, m, *header[3:])
+        for i in range(m):
+            kind, flags, length, shift, base = shapes[of[group + i]]
+            z = deltas[i]
+            delta = -(z + 1) // 2 if z % 2 else z // 2
+            last[base] = (last.get(base, 0) + (delta << shift)) % 2**64
+            yield kind, flags, length, last[base], gaps[i] + least
+    assert pos == len(cols), "length of the columns"
+
+
+def ops_of(data):
+    pos = metadata(data)
+    end, index = blocks_of(data)
+    for offset, n_ops, vcpu, zero in index:
+        assert offset == pos and zero == 0, "index entry"
+        magic, v, codec, zero, n, raw, stored, crc, header_crc = struct.unpack_from(
+            "<4sHBBIIIII", data, pos)
+        assert magic == b"KVTB" and (v, zero, n) == (vcpu, 0, n_ops), "block header"
+        assert zlib.crc32(data[pos:pos + 24]) == header_crc, "crc of a block header"
+        cols = data[pos + 28:pos + 28 + stored]
+        assert zlib.crc32(cols) == crc, "crc of a block"
+        cols = unpack_frame(cols, raw) if codec else cols
+        assert len(cols) == raw, "length of a block"
+        for op in columns(cols, n):
+            yield (vcpu, *op)
+        pos += 28 + stored
+    assert pos == end, "end of the blocks"
+
+
+with open(sys.argv[1], "rb") as f:
+    now = {}
+    for cpu, kind, flags, length, arg, gap in ops_of(f.read()):
+        now[cpu] = now.get(cpu, 0) + gap
+        print(cpu, now[cpu], kind, flags, length, f"{arg:x}")

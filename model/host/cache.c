@@ -7,17 +7,24 @@
 #include "model/sim/profile.h"
 
 #define FRAME_SHIFT    12 /* lines keep their place within a 4 KiB frame; frames are random */
+#define FRAME_MASK     ((1ull << FRAME_SHIFT) - 1)
 #define POLLUTION_BASE (1ull << 63) /* addresses that no structure of the model has */
 
 #define MAX_STREAMS 64
 
+#define STREAM_PLACES 256
+
 struct stream {
 	uint64_t frame, line; /* the line touched last in the frame */
+	uint8_t place;
 };
 
 struct pcpu {
 	struct cache_level l2, dtlb;
-	struct stream stream[MAX_STREAMS]; /* most recently used first */
+	struct stream stream[MAX_STREAMS]; /* a ring, from .first_stream on most recently used
+					    * first; no frame is twice in it */
+	uint32_t first_stream;
+	uint8_t at_place[STREAM_PLACES]; /* streams whose frames hash to each: mostly none */
 };
 
 struct cache {
@@ -31,81 +38,9 @@ struct cache {
 	uint32_t n_streams;
 	bool flush_on_entry;
 	uint64_t guest_pollution, pollution_next;
+	const struct task *last; /* whose pCPU was asked for last */
+	struct pcpu *last_cpu;
 };
-
-/* ---- one level ---- */
-
-int cache_level_init(struct cache_level *l, uint64_t entries, uint32_t ways)
-{
-	if (!ways || !entries || entries % ways || entries / ways > UINT32_MAX)
-		return KVMSIM_EINVAL;
-	l->sets = entries / ways;
-	l->ways = ways;
-	l->now = 0;
-	l->tag = calloc(entries, sizeof(*l->tag));
-	l->round = calloc(l->sets, sizeof(*l->round));
-	if (l->tag && l->round)
-		return 0;
-	cache_level_free(l);
-	return KVMSIM_ENOMEM;
-}
-
-void cache_level_free(struct cache_level *l)
-{
-	free(l->tag);
-	free(l->round);
-	*l = (struct cache_level){0};
-}
-
-/* The ways of a set, emptied if the level was cleared since they were used last. */
-static uint64_t *ways_of(struct cache_level *l, uint64_t set)
-{
-	uint32_t i = set % l->sets;
-	uint64_t *way = l->tag + (size_t)i * l->ways;
-
-	if (l->round[i] != l->now) {
-		memset(way, 0, l->ways * sizeof(*way));
-		l->round[i] = l->now;
-	}
-	return way;
-}
-
-bool cache_level_access(struct cache_level *l, uint64_t set, uint64_t tag)
-{
-	uint64_t *way = ways_of(l, set);
-	uint32_t i = 0;
-
-	while (i < l->ways - 1 && way[i] != tag)
-		i++;
-	bool hit = way[i] == tag;
-
-	memmove(way + 1, way, i * sizeof(*way));
-	way[0] = tag;
-	return hit;
-}
-
-void cache_level_invalidate(struct cache_level *l, uint64_t set, uint64_t tag)
-{
-	uint64_t *way = ways_of(l, set);
-
-	for (uint32_t i = 0; i < l->ways; i++) {
-		if (way[i] != tag)
-			continue;
-		memmove(way + i, way + i + 1, (l->ways - 1 - i) * sizeof(*way));
-		way[l->ways - 1] = 0;
-		return;
-	}
-}
-
-void cache_level_clear(struct cache_level *l)
-{
-	if (++l->now) /* sets are emptied when they are used next */
-		return;
-	memset(l->tag, 0, (size_t)l->sets * l->ways * sizeof(*l->tag));
-	memset(l->round, 0, l->sets * sizeof(*l->round));
-}
-
-/* ---- the whole ---- */
 
 static uint32_t log2_floor(uint64_t n)
 {
@@ -171,6 +106,8 @@ int cache_create(const struct profile *p, const struct kvmsim_errsink *errors, s
 	if (!err)
 		err = level_from_params(p, &c->llc, "the last-level cache", llc_lines,
 					profile_param(p, "llc_ways"), errors);
+	if (!err && llc_lines)
+		err = cache_level_use_frames(&c->llc, FRAME_SHIFT - c->line_shift);
 	if (err) {
 		cache_destroy(c);
 		return err;
@@ -216,8 +153,12 @@ static int pcpu_make(struct cache *c, uint32_t n)
 	struct pcpu *cpu = calloc(1, sizeof(*cpu));
 	int err = cpu ? 0 : KVMSIM_ENOMEM;
 
+	if (cpu)
+		cpu->at_place[0] = c->n_streams; /* none has a frame yet */
 	if (!err && c->l2_lines)
 		err = cache_level_init(&cpu->l2, c->l2_lines, c->l2_ways);
+	if (!err && c->l2_lines)
+		err = cache_level_use_frames(&cpu->l2, FRAME_SHIFT - c->line_shift);
 	if (!err && c->dtlb_entries)
 		err = cache_level_init(&cpu->dtlb, c->dtlb_entries, c->dtlb_ways);
 	if (err) {
@@ -250,8 +191,8 @@ int cache_place(struct cache *c, const struct task *t, uint32_t cpu)
 	return err;
 }
 
-/* The task's pCPU; 0 or an error at its first use. */
-static int pcpu_of(struct cache *c, const struct task *t, struct pcpu **out)
+/* The task's pCPU, made at its first use, is the last one asked for. */
+static int find_pcpu(struct cache *c, const struct task *t)
 {
 	uint32_t id = task_id(t);
 
@@ -261,38 +202,68 @@ static int pcpu_of(struct cache *c, const struct task *t, struct pcpu **out)
 		if (err)
 			return err;
 	}
-	*out = c->cpu[c->placed[id] - 1];
+	c->last_cpu = c->cpu[c->placed[id] - 1];
+	c->last = t;
 	return 0;
 }
 
-/* A set for the line at @addr, as if its frame lay at a random place: the finaliser of MurmurHash3
- * (A. Appleby) over the frame number, with the place within the frame kept. */
-static uint64_t line_set(const struct cache *c, uint64_t addr)
+static inline int pcpu_of(struct cache *c, const struct task *t, struct pcpu **out)
+{
+	int err = c->last == t ? 0 : find_pcpu(c, t);
+
+	*out = c->last_cpu;
+	return err;
+}
+
+/* A random place for the frame of @addr: the finaliser of MurmurHash3 (A. Appleby) over its
+ * number. */
+static uint64_t frame_hash(uint64_t addr)
 {
 	uint64_t h = addr >> FRAME_SHIFT;
 
 	h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
 	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
-	h ^= h >> 33;
-	h = h << FRAME_SHIFT | (addr & ((1u << FRAME_SHIFT) - 1));
-	return h >> c->line_shift;
+	return h ^ h >> 33;
 }
 
-/* Whether the prefetcher has fetched @line ahead; remembers it as its frame's last. */
-static bool stream_touch(const struct cache *c, struct pcpu *cpu, uint64_t line)
+/* A set for the line at @addr, as if its frame, of hash @h, lay there; a frame's lines are in
+ * order. */
+static uint64_t line_set(const struct cache *c, uint64_t h, uint64_t addr)
 {
-	uint64_t frame = line >> (FRAME_SHIFT - c->line_shift);
-	struct stream *s = cpu->stream;
-	uint32_t i = 0;
+	return (h << FRAME_SHIFT | (addr & FRAME_MASK)) >> c->line_shift;
+}
 
-	if (!c->n_streams)
+/* Whether the prefetcher has fetched line @first ahead; remembers @last as its frame's last. @hash:
+ * the frame's. */
+static bool stream_touch(const struct cache *c, struct pcpu *cpu, uint64_t hash, uint64_t first,
+			 uint64_t last)
+{
+	const struct stream now = {first >> (FRAME_SHIFT - c->line_shift), last, hash >> 56};
+	const uint32_t n = c->n_streams;
+	struct stream *ring = cpu->stream;
+	uint32_t at = cpu->first_stream, i = 0;
+	bool ahead = false;
+
+	if (!n)
 		return false;
-	while (i < c->n_streams - 1 && s[i].frame != frame)
-		i++;
-	bool ahead = s[i].frame == frame && s[i].line + 1 == line;
+	if (cpu->at_place[now.place])
+		for (; i < n && ring[at].frame != now.frame; i++)
+			at = at + 1 < n ? at + 1 : 0;
+	if (cpu->at_place[now.place] && i < n) {
+		ahead = ring[at].line + 1 == first;
+		for (; i; i--) {
+			uint32_t before = at ? at - 1 : n - 1;
 
-	memmove(s + 1, s, i * sizeof(*s));
-	s[0] = (struct stream){frame, line};
+			ring[at] = ring[before];
+			at = before;
+		}
+	} else {
+		at = at ? at - 1 : n - 1; /* the least recent gives way */
+		cpu->at_place[ring[at].place]--;
+		cpu->at_place[now.place]++;
+	}
+	cpu->first_stream = at;
+	ring[at] = now;
 	return ahead;
 }
 
@@ -301,27 +272,44 @@ struct misses {
 	uint32_t l2, llc, dtlb;
 };
 
-static void touch_line(struct cache *c, struct pcpu *cpu, uint64_t addr, bool write,
-		       struct misses *m)
+/* The lines from that of @addr to that of @last, which lie in one frame. */
+static void touch_lines(struct cache *c, struct pcpu *cpu, uint64_t addr, uint64_t last, bool write,
+			struct misses *m)
 {
-	uint64_t tag = (addr >> c->line_shift) + 1, set = line_set(c, addr);
-	bool hit = c->l2_lines && cache_level_access(&cpu->l2, set, tag);
+	const uint64_t hash = frame_hash(addr), set = line_set(c, hash, addr);
+	const uint64_t line = addr >> c->line_shift;
+	const uint32_t n = (uint32_t)((last >> c->line_shift) - line) + 1;
+	struct cache_level *l2 = c->l2_lines ? &cpu->l2 : NULL, *llc = c->llc.sets ? &c->llc : NULL;
+	bool l2_new = !l2 || cache_level_frame_is_new(l2, hash),
+	     llc_new = !llc || cache_level_frame_is_new(llc, hash);
+	bool ahead = stream_touch(c, cpu, hash, line, line + n - 1);
 
-	if (write && c->l2_lines) {
-		for (uint32_t i = 0; i < c->n_cpus; i++)
-			if (c->cpu[i] && c->cpu[i] != cpu)
-				cache_level_invalidate(&c->cpu[i]->l2, set, tag);
+	if (l2_new && llc_new && n == 1u << (FRAME_SHIFT - c->line_shift)) {
+		uint32_t waited = c->n_streams ? !ahead : n;
+
+		if (l2) {
+			cache_level_enter_frame(l2, set, line + 1);
+			m->l2 += waited;
+		}
+		if (llc) {
+			cache_level_enter_frame(llc, set, line + 1);
+			m->llc += waited;
+		}
+	} else {
+		for (uint32_t i = 0; i < n; i++) {
+			if (l2 && cache_level_access(l2, set + i, line + i + 1))
+				continue;
+			bool far = llc && !cache_level_access(llc, set + i, line + i + 1);
+
+			if (ahead || (i && c->n_streams))
+				continue;
+			m->l2 += l2 != NULL;
+			m->llc += far;
+		}
 	}
-	bool ahead = stream_touch(c, cpu, addr >> c->line_shift);
-
-	if (hit)
-		return;
-	bool far = c->llc.sets && !cache_level_access(&c->llc, set, tag);
-
-	if (ahead)
-		return;
-	m->l2 += c->l2_lines > 0;
-	m->llc += far;
+	for (uint32_t i = 0; write && l2 && i < c->n_cpus; i++)
+		for (uint32_t k = 0; c->cpu[i] && c->cpu[i] != cpu && k < n; k++)
+			cache_level_invalidate(&c->cpu[i]->l2, set + k, line + k + 1);
 }
 
 static int touch(struct task *t, struct cache *c, uint64_t addr, uint32_t bytes, bool write,
@@ -340,8 +328,9 @@ static int touch(struct task *t, struct cache *c, uint64_t addr, uint32_t bytes,
 	if (c->dtlb_entries)
 		for (uint64_t p = addr >> c->page_shift; p <= last >> c->page_shift; p++)
 			m->dtlb += !cache_level_access(&cpu->dtlb, p, p + 1);
-	for (uint64_t l = addr >> c->line_shift; l <= last >> c->line_shift; l++)
-		touch_line(c, cpu, l << c->line_shift, write, m);
+	for (; (addr ^ last) >> FRAME_SHIFT; addr = (addr | FRAME_MASK) + 1)
+		touch_lines(c, cpu, addr, addr | FRAME_MASK, write, m);
+	touch_lines(c, cpu, addr, last, write, m);
 	return 0;
 }
 
@@ -379,7 +368,8 @@ static void pollute_level(const struct cache *c, struct cache_level *l, uint64_t
 	for (uint64_t i = 0; i < lines; i++) {
 		uint64_t addr = first + (i << c->line_shift);
 
-		cache_level_access(l, line_set(c, addr), (addr >> c->line_shift) + 1);
+		cache_level_access(l, line_set(c, frame_hash(addr), addr),
+				   (addr >> c->line_shift) + 1);
 	}
 }
 

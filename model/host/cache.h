@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/host/cache_level.h"
 #include "model/sim/error.h"
 #include "model/sim/sim.h"
 
@@ -65,22 +66,5 @@ int cache_vm_entry(struct task *t, struct cache *c);
 /* [running, synced] @lines lines never seen before and never again stream through the task's
  * private cache and the last level. @c may be NULL. */
 int cache_pollute(struct task *t, struct cache *c, uint64_t lines);
-
-/* ---- one level by itself, for tests and for whoever wants only a cache ---- */
-
-struct cache_level {
-	uint64_t *tag;	 /* sets * ways, most recently used first in each set; 0: empty */
-	uint32_t *round; /* of each set: it is empty unless this is the level's */
-	uint32_t sets, ways, now;
-};
-
-/* KVMSIM_EINVAL unless @entries is a multiple of @ways and both are positive; KVMSIM_ENOMEM. */
-int cache_level_init(struct cache_level *l, uint64_t entries, uint32_t ways);
-void cache_level_free(struct cache_level *l);
-/* Looks @tag (not 0) up in set @set % sets and makes it the most recent there: true on a hit. */
-bool cache_level_access(struct cache_level *l, uint64_t set, uint64_t tag);
-/* Forgets @tag, if it is there. */
-void cache_level_invalidate(struct cache_level *l, uint64_t set, uint64_t tag);
-void cache_level_clear(struct cache_level *l);
 
 #endif

@@ -67,6 +67,66 @@ static void uniform_references_hit_c_over_f(void)
 	cache_level_free(&l);
 }
 
+/* A level that takes whole frames at once does what one does that is given their lines one by one:
+ * random frames, single lines, invalidations and clears. 12 sets are no power of two. */
+static void frames_are_their_lines(void)
+{
+	const uint32_t sets[] = {16, 12}, lines = 4;
+	struct cache_level by_frame, by_line;
+	struct rng r;
+
+	rng_init(&r, 1, 0, "frames");
+	for (int s = 0; s < 2; s++) {
+		uint64_t entered = 0, hits = 0, wrong = 0;
+
+		CU_ASSERT_EQUAL_FATAL(cache_level_init(&by_frame, sets[s] * 3, 3), 0);
+		CU_ASSERT_EQUAL_FATAL(cache_level_use_frames(&by_frame, 2), 0);
+		CU_ASSERT_EQUAL_FATAL(cache_level_init(&by_line, sets[s] * 3, 3), 0);
+		for (int i = 0; i < 200000; i++) {
+			uint64_t frame = rng_below(&r, 40), set = frame * lines, tag = set + 1;
+			uint64_t hash = frame << 32 | frame;
+			uint32_t what = rng_below(&r, 100), line = rng_below(&r, lines);
+			bool is_new;
+
+			if (what < 3) {
+				cache_level_clear(&by_frame);
+				cache_level_clear(&by_line);
+			} else if (what < 6) {
+				cache_level_invalidate(&by_frame, set + line, tag + line);
+				cache_level_invalidate(&by_line, set + line, tag + line);
+			} else if (what < 50) {
+				cache_level_frame_is_new(&by_frame, hash);
+				bool hit = cache_level_access(&by_line, set + line, tag + line);
+
+				wrong += cache_level_access(&by_frame, set + line, tag + line) !=
+					 hit;
+				hits += hit;
+			} else {
+				is_new = cache_level_frame_is_new(&by_frame, hash);
+				if (is_new)
+					cache_level_enter_frame(&by_frame, set, tag);
+				entered += is_new;
+				for (uint32_t k = 0; k < lines; k++) {
+					bool hit = cache_level_access(&by_line, set + k, tag + k);
+
+					wrong += (is_new ? false
+							 : cache_level_access(&by_frame, set + k,
+									      tag + k)) != hit;
+				}
+			}
+		}
+		CU_ASSERT_EQUAL(wrong, 0);
+		CU_ASSERT_TRUE(entered > 10000);
+		CU_ASSERT_TRUE(hits > 10000);
+		cache_level_free(&by_frame);
+		cache_level_free(&by_line);
+	}
+	CU_ASSERT_EQUAL_FATAL(cache_level_init(&by_line, 30, 3), 0);
+	CU_ASSERT_EQUAL(cache_level_use_frames(&by_line, 2), 0); /* 10 sets: no groups of 4 */
+	CU_ASSERT_FALSE(cache_level_frame_is_new(&by_line, 1));
+	cache_level_free(&by_line);
+}
+
 #define PROFILE(params)                                                                            \
 	"[machine]\nname = test\nunit = cycles\nsource = test\n"                                   \
 	"[price]\nl2_miss = 10\nllc_miss = 100\ndtlb_miss = 1000\n[param]\n" params
@@ -303,6 +363,7 @@ static void bad_sizes_are_refused(void)
 static CU_TestInfo tests[] = {{"textbook_lru", textbook_lru},
 			      {"cycles_over_a_set", cycles_over_a_set},
 			      {"uniform_references_hit_c_over_f", uniform_references_hit_c_over_f},
+			      {"frames_are_their_lines", frames_are_their_lines},
 			      {"misses_are_charged", misses_are_charged},
 			      {"levels_and_pollution", levels_and_pollution},
 			      {"private_caches_are_coherent", private_caches_are_coherent},

@@ -43,7 +43,7 @@ def runs: if . == null then "none" else group end;
 . as $c | .policies[] | . as $p | .metrics[] | select(.metric == "get_dirty_log_mean")
 | "| \($c.profile.name), \($c.kernel) | \($c.interval / 1000000) M | \($p.policy) | " +
   (if .cannot_tell then "| | | cannot tell | **cannot tell** | |" else
-	"\(.baseline_mean as $b | .baseline_sd as $s | $b | figure($s)) | \(.sd as $s | .mean | figure($s)) | \(.relative | pc(1)) (\(pair(.interval))) | \(.model) | **\(.real)** | \(.runs_needed | runs) |" end) +
+	"\(.baseline_mean as $b | .baseline_sd as $s | $b | figure($s)) | \(.sd as $s | .mean | figure($s)) | \(.relative | pc(1)) (\(pair(.interval))) | \(.model) | **\(.real)** | \(.runs_needed | runs)\(if .runs_needed then " (\(.tends))" else "" end) |" end) +
   " \(if (.break_even_price // null) == null then "" else (.break_even_price | sig(2)) end) | \($p.at_lo | at) | \($p.at_hi | at) | \($p.model), **\($p.real)** |"'
 
 table() { # TRACE SLOT RANGE
@@ -103,31 +103,32 @@ which runs, for each row below, as for the first:
 
 ## How to read it
 
-- *Profile and kernel* belong together: \`core2-2010\` was fitted on the 2010 rows with the algorithms
-  of \`2.6.36\`; \`kvm-pvm\` on measurements of a 6.1 kernel with \`6.1-shadow\`.
+- *Profile and kernel* belong together: \`core2-2010\` was fitted on the 2010 rows with the
+  algorithms of \`2.6.36\`; \`kvm-pvm\` on measurements of a 6.1 kernel with \`6.1-shadow\`.
 - *Figures* are cycles of one GET_DIRTY_LOG call, mean over the calls; the difference is against
-  \`walk\`. *model*: what $replicates paired replicates say, at 95% with Holm's correction.
-  ***10 runs***: what ten runs of each policy on real machines would show, with a run-to-run spread of 5%
-  (assumed) and a smallest difference of 1% worth having, and how many runs would settle it. The last
-  column has both verdicts over all costs that the profile prices: the call's mean, 99% quantile,
-  maximum and total, the longest hold of mmu_lock, the guest's elapsed time.
+  \`walk\`. *model*: what $replicates paired replicates say, at 95% with Holm's correction. ***10
+  runs***: what ten runs of each policy on real machines would show, with a run-to-run spread of 5%
+  (assumed) and a smallest difference of 1% worth having; *runs to settle*: how many would show
+  what. The last column has both verdicts over all costs that the profile prices: the call's mean,
+  99% quantile, maximum and total, the longest hold of mmu_lock, the guest's elapsed time.
 - A replicate draws the phase of the collection (whole epochs; at 30 million there is only one), the
   number of active shadow pages, and the prices from their covariance. The same draws go to every
   policy.
 - *Active shadow pages* are an input: the traces hold first stores by guest page, without virtual
   addresses, so nothing in them tells how many shadow pages the guest's page tables had. The replay
-  maps the guest directly and adds that many pages that a walk meets. There cannot be fewer than
-  map the slot once (slot pages / 512: 8 for the frame buffer, 512 for RAM), nor more than
-  the MMU's page limit, which is 20 per mille of the guest's pages in both kernels: $(grouped $limit) here. In
+  maps the guest directly and adds that many pages that a walk meets. There cannot be fewer than map
+  the slot once (slot pages / 512: 8 for the frame buffer, 512 for RAM), nor more than the MMU's
+  page limit, which is 20 per mille of the guest's pages in both kernels: $(grouped $limit) here. In
   between, the walks that were timed in 2010 are a guide: \`kvmsim validate\` lists the number that
-  each implies if every page is walked whole, 195 to 752 for the frame buffer and 565 to 2,423 for live
-  migration. Each guest has one table for this range and one for all that is possible. *at the
-  fewest* and *at the most pages* give the verdict of ten runs over all costs, and the difference in the
-  mean call, at the ends of the range: a verdict that hangs on the number of pages differs there.
+  each implies if every page is walked whole, 195 to 752 for the frame buffer and 565 to 2,423 for
+  live migration. Each guest has one table for this range and one for all that is possible. *at the
+  fewest* and *at the most pages* give the verdict of ten runs over all costs, and the difference in
+  the mean call, at the ends of the range: a verdict that hangs on the number of pages differs
+  there.
 - *holds below*: the profile does not price all that the policies do differently. The difference in
-  the mean call keeps its sign while each of those counts costs less than so many cycles.
-  A blank: nothing that differs lacks a price. *cannot tell*: it would turn at a price that such a step may well have (under 300 cycles, a line from
-  memory).
+  the mean call keeps its sign while each of those counts costs less than so many cycles. A blank:
+  nothing that differs lacks a price. *cannot tell*: it would turn at a price that such a step may
+  well have (under 300 cycles, a line from memory).
 
 END
 	guest x11perf vram 8 200-750 'x11perf, frame buffer of 4,096 pages'
@@ -140,15 +141,13 @@ END
 	cat <<'END'
 
 *oracle-exact*: every event count equals the real kernel's on the reference cases (`kvmsim validate
---matrix`); *none*: there are no event counts of such a kernel or
-policy to hold against it (`kvmsim validate` predicts published times of `mask` on 2.6.36 that were not
-fitted). The prices of `core2-2010`
-and `kvm-pvm` were fitted on `mask` rows; `walk` rows entered neither fit, and what a walk costs per
-entry is a data sheet's figure (`core2-2010`) or not priced but for its cache misses (`kvm-pvm`). That
-is why `kvm-pvm` tells less about `walk`.
-`hybrid` walks where more pages are dirty than shadow pages are active: then it is `walk`, and there is
-no difference. What the recordings could not see is in the notes beside the traces
-(traces/recorded/).
+--matrix`); *none*: there are no event counts of such a kernel or policy to hold against it (`kvmsim
+validate` predicts published times of `mask` on 2.6.36 that were not fitted). The prices of
+`core2-2010` and `kvm-pvm` were fitted on `mask` rows; `walk` rows entered neither fit, and what a
+walk costs per entry is a data sheet's figure (`core2-2010`) or not priced but for its cache misses
+(`kvm-pvm`). That is why `kvm-pvm` tells less about `walk`. `hybrid` walks where more pages are
+dirty than shadow pages are active: then it is `walk`, and there is no difference. What the
+recordings could not see is in the notes beside the traces (traces/recorded/).
 
 ## Other intervals
 

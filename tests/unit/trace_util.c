@@ -7,6 +7,87 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <CUnit/CUnit.h>
+
+const char tiny_hex[] =
+	/* header: magic, version 1, 80 bytes of metadata, crc */
+	"894b56540d0a1a0a"
+	"01000000"
+	"50000000"
+	"d3189649"
+	/* 2 vCPUs, 1 slot, instructions, unseen 7, hz 0, epochs of 30,000,000 */
+	"02000000"
+	"01000000"
+	"00000000"
+	"07000000"
+	"0000000000000000"
+	"80c3c90100000000"
+	/* slot: gfn 0x10, 0x100 pages, "ram"; source "s", kernel "", workload "wé" */
+	"1000000000000000"
+	"0001000000000000"
+	"72616d00000000000000000000000000"
+	"0100000073"
+	"00000000"
+	"0300000077c3a9"
+	/* block at 100: vCPU 0, stored, 3 ops, 32 bytes twice, crc of them, crc of this */
+	"4b565442"
+	"000000000300000020000000"
+	"200000006f4b1dfc0ca42355"
+	/* two shapes, least gap 0: epoch; write, shift 12. Order 0 1 1, one bit each */
+	"020000000000"
+	"0b0000000000"
+	"020000000c01"
+	"06"
+	/* deltas 0 10 3 of one half-byte, gaps 0 3 300 of three */
+	"010000"
+	"030000"
+	"300a"
+	"00032c"
+	"1000"
+	/* block at 160: vCPU 1, 5 ops; one shape, least gap 7: HLT; deltas 0; gaps 0 but for an
+	 * exception at 4 of two bytes, 0x1234 */
+	"4b565442"
+	"010000000500000015000000"
+	"15000000107b1c2bcfc9e934"
+	"010007000000"
+	"0a0000000000"
+	"000000"
+	"000102"
+	"04"
+	"3412"
+	/* index at 209 */
+	"4b56544902000000"
+	"64000000000000000300000000000000"
+	"a0000000000000000500000001000000"
+	/* trailer at 249 */
+	"d100000000000000"
+	"36b674a0"
+	"0a4b5654454e440a";
+const struct guest_op tiny_ops0[] = {
+	{.kind = OP_EPOCH, .arg = 0, .gap = 0},
+	{.kind = OP_WRITE, .arg = 0x5000, .gap = 3},
+	{.kind = OP_WRITE, .arg = 0x3000, .gap = 300},
+};
+const struct guest_op tiny_ops1[] = {{.kind = OP_HLT, .gap = 7},
+				     {.kind = OP_HLT, .gap = 7},
+				     {.kind = OP_HLT, .gap = 7},
+				     {.kind = OP_HLT, .gap = 7},
+				     {.kind = OP_HLT, .gap = 7 + 0x1234}};
+
+struct trace_meta meta_of(uint32_t n_vcpus)
+{
+	return (struct trace_meta){
+		.n_vcpus = n_vcpus, .n_slots = 1, .slots = {{0, 1u << 18, "ram"}}};
+}
+
+struct trace_reader *reopen(const char *path, const struct kvmsim_errsink *errors)
+{
+	struct trace_reader *r = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(trace_open(path, errors, &r), 0);
+	return r;
+}
+
 static char folder[64];
 
 static void keep(void *ctx, enum kvmsim_error err, const char *msg)

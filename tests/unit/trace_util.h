@@ -24,6 +24,17 @@ void remove_temp(void);
 /* Files in that folder. */
 int temp_files(void);
 
+/* A file of version 1, put together by hand from FORMAT.md (its checksums by a bitwise CRC-32), and
+ * what its two vCPUs do. */
+#define TINY_BYTES 269
+extern const char tiny_hex[2 * TINY_BYTES + 1];
+extern const struct guest_op tiny_ops0[3], tiny_ops1[5];
+
+/* One slot of 1 GiB, "ram". */
+struct trace_meta meta_of(uint32_t n_vcpus);
+/* Opens @path, which must succeed. */
+struct trace_reader *reopen(const char *path, const struct kvmsim_errsink *errors);
+
 void put_file(const char *path, const void *data, size_t len);
 /* malloc'd. */
 uint8_t *get_file(const char *path, size_t *len);

@@ -87,20 +87,6 @@ static struct ledger_entry sum(const struct ledger *l, uint32_t task, uint16_t a
 	return total;
 }
 
-struct ledger_entry ledger_count(const struct ledger *l, uint32_t task, uint16_t activity,
-				 uint16_t count)
-{
-	if (count >= l->vocabulary->n_counts)
-		return (struct ledger_entry){0};
-	return entry(l, task, activity, count);
-}
-
-struct ledger_entry ledger_wait(const struct ledger *l, uint32_t task, uint16_t activity,
-				uint16_t wait)
-{
-	return entry(l, task, activity, (size_t)l->vocabulary->n_counts + wait);
-}
-
 struct ledger_entry ledger_sum_count(const struct ledger *l, uint32_t task, uint16_t activity,
 				     uint16_t count)
 {

@@ -11,13 +11,8 @@
 
 /* struct ledger_entry { uint64_t n; cycles_t cycles; } is in sim.h: charge() writes it inline. */
 
-/* One count (or wait) of one task and activity; zeros when nothing was charged. */
-struct ledger_entry ledger_count(const struct ledger *l, uint32_t task, uint16_t activity,
-				 uint16_t count);
-struct ledger_entry ledger_wait(const struct ledger *l, uint32_t task, uint16_t activity,
-				uint16_t wait);
-
-/* Sums: UINT32_MAX / UINT16_MAX stand for "all tasks" / "all activities". */
+/* A count or a wait of one task and activity, or of all of them; zeros when nothing was charged, or
+ * when there is no such task, activity, count or wait. */
 #define LEDGER_ALL_TASKS      UINT32_MAX
 #define LEDGER_ALL_ACTIVITIES UINT16_MAX
 struct ledger_entry ledger_sum_count(const struct ledger *l, uint32_t task, uint16_t activity,

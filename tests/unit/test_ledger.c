@@ -34,7 +34,7 @@ static void remainder_is_carried(void)
 	simple_task(s, "thirds", thirds, NULL, 0);
 	CU_ASSERT_EQUAL(sim_run(s, CYCLES_MAX), 0);
 	CU_ASSERT_EQUAL(sim_check_ledger(s), 0);
-	e = ledger_count(sim_ledger(s), 0, SIMPLE_ACT_A, SIMPLE_THIRD);
+	e = ledger_sum_count(sim_ledger(s), 0, SIMPLE_ACT_A, SIMPLE_THIRD);
 	CU_ASSERT_EQUAL(e.n, 1000070000ull + (1ull << 50));
 	CU_ASSERT_EQUAL(e.cycles, (1ull << 34) * 21845 + 1000070000ull * 21845 / 65536);
 	simple_end(s);
@@ -118,11 +118,11 @@ static void every_cycle_once(void)
 	CU_ASSERT_EQUAL(ledger_sum_count(l, 0, LEDGER_ALL_ACTIVITIES, SIMPLE_ONE).n, 13);
 	CU_ASSERT_EQUAL(ledger_sum_count(l, LEDGER_ALL_TASKS, SIMPLE_ACT_B, SIMPLE_FREE).n, 22);
 	CU_ASSERT_EQUAL(ledger_sum_wait(l, LEDGER_ALL_TASKS, SIMPLE_ACT_B, SIMPLE_CPU).cycles, 60);
-	CU_ASSERT_EQUAL(ledger_wait(l, 1, SIMPLE_ACT_A, SIMPLE_IDLE).cycles, 857);
+	CU_ASSERT_EQUAL(ledger_sum_wait(l, 1, SIMPLE_ACT_A, SIMPLE_IDLE).cycles, 857);
 	/* What does not exist was not charged. */
-	CU_ASSERT_EQUAL(ledger_count(l, 7, SIMPLE_ACT_A, SIMPLE_ONE).n, 0);
-	CU_ASSERT_EQUAL(ledger_count(l, 0, SIMPLE_ACT_A, N_SIMPLE_COUNTS + SIMPLE_CPU).n, 0);
-	CU_ASSERT_EQUAL(ledger_wait(l, 0, N_SIMPLE_ACTIVITIES, SIMPLE_CPU).n, 0);
+	CU_ASSERT_EQUAL(ledger_sum_count(l, 7, SIMPLE_ACT_A, SIMPLE_ONE).n, 0);
+	CU_ASSERT_EQUAL(ledger_sum_count(l, 0, SIMPLE_ACT_A, N_SIMPLE_COUNTS + SIMPLE_CPU).n, 0);
+	CU_ASSERT_EQUAL(ledger_sum_wait(l, 0, N_SIMPLE_ACTIVITIES, SIMPLE_CPU).n, 0);
 	simple_end(s);
 }
 

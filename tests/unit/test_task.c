@@ -66,7 +66,7 @@ static void two_tasks_take_turns(void)
 	CU_ASSERT_EQUAL(entries[2].time, 23);
 	CU_ASSERT_EQUAL(entries[3].time, 26);
 	CU_ASSERT_EQUAL(sim_check_ledger(s), 0);
-	CU_ASSERT_EQUAL(ledger_wait(sim_ledger(s), 1, 0, SIMPLE_IDLE).cycles, 20);
+	CU_ASSERT_EQUAL(ledger_sum_wait(sim_ledger(s), 1, 0, SIMPLE_IDLE).cycles, 20);
 	simple_end(s);
 }
 
@@ -115,8 +115,8 @@ static void no_wakeup_is_lost(void)
 		CU_ASSERT_EQUAL(entries[i].what, expected[i].what);
 	}
 	/* The first block returned at once: nothing was waited for. */
-	CU_ASSERT_EQUAL(ledger_wait(sim_ledger(s), 1, 0, SIMPLE_IDLE).n, 5);
-	CU_ASSERT_EQUAL(ledger_wait(sim_ledger(s), 1, 0, SIMPLE_IDLE).cycles, 50);
+	CU_ASSERT_EQUAL(ledger_sum_wait(sim_ledger(s), 1, 0, SIMPLE_IDLE).n, 5);
+	CU_ASSERT_EQUAL(ledger_sum_wait(sim_ledger(s), 1, 0, SIMPLE_IDLE).cycles, 50);
 	CU_ASSERT_EQUAL(sim_check_ledger(s), 0);
 	simple_end(s);
 }

@@ -22,6 +22,13 @@ typedef void (*dirty_rearm_fn)(struct task *t, struct kvm *kvm, struct kvm_memor
  * @rearm may be NULL. Returns the number of bits or KVMSIM_ECANCELED. */
 long dirty_take_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 		      dirty_rearm_fn rearm);
+/* Each page of the word is found by its rmap and write-protected. */
+void dirty_rearm_word(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+		      uint64_t first_page, uint64_t mask);
+/* A harvest of words: takes them with @rearm, flushes when there was any, copies out. Returns the
+ * number of dirty pages or KVMSIM_ECANCELED. */
+long dirty_harvest_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			 dirty_rearm_fn rearm, uint64_t *bitmap);
 /* Puts an empty bitmap in the full one's place and waits until all see it; the full one is
  * slot->dirty_snapshot then. */
 void dirty_swap_bitmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);

@@ -94,6 +94,30 @@ long dirty_take_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 	return n;
 }
 
+void dirty_rearm_word(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+		      uint64_t first_page, uint64_t mask)
+{
+	charge(t, COUNT_rearm_word, 1);
+	for (; mask; mask &= mask - 1) {
+		charge(t, COUNT_dirty_page, 1);
+		kvm->backend->write_protect_gfn(
+			t, kvm, slot, slot->base_gfn + first_page + __builtin_ctzll(mask));
+	}
+}
+
+long dirty_harvest_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			 dirty_rearm_fn rearm, uint64_t *bitmap)
+{
+	long n = dirty_take_words(t, kvm, slot, rearm);
+
+	if (n < 0)
+		return n;
+	if (n)
+		dirty_flush(t, kvm, slot);
+	dirty_copy_out(t, kvm, slot, true, bitmap);
+	return n;
+}
+
 void dirty_swap_bitmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 {
 	uint64_t words = memslot_bitmap_words(slot), *bitmap, addr;

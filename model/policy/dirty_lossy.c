@@ -13,26 +13,17 @@ static const struct policy_param params[] = {
 static void rearm(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 		  uint64_t first_page, uint64_t mask)
 {
-	charge(t, COUNT_rearm_word, 1);
-	for (; mask; mask &= mask - 1) {
-		uint64_t page = first_page + __builtin_ctzll(mask);
+	uint64_t kept = 0;
 
-		charge(t, COUNT_dirty_page, 1);
-		if (page % kvm->dirty_params.value[0])
-			kvm->backend->write_protect_gfn(t, kvm, slot, slot->base_gfn + page);
-	}
+	for (; mask; mask &= mask - 1)
+		if ((first_page + __builtin_ctzll(mask)) % kvm->dirty_params.value[0])
+			kept |= mask & -mask;
+	dirty_rearm_word(t, kvm, slot, first_page, kept);
 }
 
 static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t *bitmap)
 {
-	long n = dirty_take_words(t, kvm, slot, rearm);
-
-	if (n < 0)
-		return n;
-	if (n)
-		dirty_flush(t, kvm, slot);
-	dirty_copy_out(t, kvm, slot, true, bitmap);
-	return n;
+	return dirty_harvest_words(t, kvm, slot, rearm, bitmap);
 }
 
 const struct dirty_policy dirty_lossy = {

@@ -180,84 +180,93 @@ int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)
 	return vcpu_write(v, gva, len, value);
 }
 
-int vcpu_invlpg(struct kvm_vcpu *v, uint64_t gva)
+/* An instruction that leaves guest mode for @reason: into the activity of exits. */
+static int exit_begin(struct kvm_vcpu *v, unsigned reason, uint16_t *was)
 {
-	uint16_t was;
 	int r = vcpu_ready(v);
 
 	if (r)
 		return r;
+	*was = activity_enter(v->task, ACT_exit);
+	vcpu_exit(v, reason);
+	return 0;
+}
+
+static int exit_end(struct kvm_vcpu *v, uint16_t was, int r)
+{
+	activity_leave(v->task, was);
+	return r;
+}
+
+int vcpu_invlpg(struct kvm_vcpu *v, uint64_t gva)
+{
+	uint16_t was;
+	int r;
+
 	if (v->kvm->tdp_enabled) {
-		tlb_flush_gva(&v->tlb, gva);
-		return 0;
+		r = vcpu_ready(v);
+		if (!r)
+			tlb_flush_gva(&v->tlb, gva);
+		return r;
 	}
-	was = activity_enter(v->task, ACT_exit);
-	vcpu_exit(v, EXIT_INVLPG);
+	r = exit_begin(v, EXIT_INVLPG, &was);
+	if (r)
+		return r;
 	emulate_instruction(v);
 	/* No shadow page is ever out of step with its guest table here: nothing to bring up. */
 	tlb_flush_gva(&v->tlb, gva);
 	v->stat[STAT_invlpg]++;
-	r = vcpu_ready(v);
-	activity_leave(v->task, was);
-	return r;
+	return exit_end(v, was, vcpu_ready(v));
 }
 
 int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3)
 {
 	uint16_t was;
-	int r = vcpu_ready(v);
+	int r;
 
-	if (r)
-		return r;
 	if (v->kvm->tdp_enabled) {
+		r = vcpu_ready(v);
+		if (r)
+			return r;
 		v->cr3 = cr3;
 		tlb_flush(&v->tlb);
 		return 0;
 	}
-	was = activity_enter(v->task, ACT_exit);
-	vcpu_exit(v, EXIT_CR3_WRITE);
+	r = exit_begin(v, EXIT_CR3_WRITE, &was);
+	if (r)
+		return r;
 	emulate_instruction(v);
 	if (cr3 != v->cr3)
 		kvm_mmu_new_pgd(v, cr3);
 	v->cr3 = cr3;
 	touch_shared(v->task);
 	v->requests |= REQ_TLB_FLUSH_CURRENT;
-	r = vcpu_ready(v);
-	activity_leave(v->task, was);
-	return r;
+	return exit_end(v, was, vcpu_ready(v));
 }
 
 int vcpu_out(struct kvm_vcpu *v, uint16_t port)
 {
 	uint16_t was;
-	int r = vcpu_ready(v);
+	int r = exit_begin(v, EXIT_IOIO, &was);
 
 	if (r)
 		return r;
-	was = activity_enter(v->task, ACT_exit);
-	vcpu_exit(v, EXIT_IOIO);
 	v->stat[STAT_io_exits]++;
 	charge(v->task, COUNT_pio_exit, 1);
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_pio, .code = port);
-	r = vcpu_to_userspace(v, KVM_EXIT_IO);
-	activity_leave(v->task, was);
-	return r;
+	return exit_end(v, was, vcpu_to_userspace(v, KVM_EXIT_IO));
 }
 
 int vcpu_hlt(struct kvm_vcpu *v)
 {
 	uint16_t was;
-	int r = vcpu_ready(v);
+	int r = exit_begin(v, EXIT_HLT, &was);
 
 	if (r)
 		return r;
-	was = activity_enter(v->task, ACT_exit);
-	vcpu_exit(v, EXIT_HLT);
 	emulate_instruction(v);
 	v->stat[STAT_halt_exits]++;
-	r = vcpu_to_userspace(v, KVM_EXIT_HLT);
-	activity_leave(v->task, was);
-	return r;
+	return exit_end(v, was, vcpu_to_userspace(v, KVM_EXIT_HLT));
 }
 
 int vcpu_gap(struct kvm_vcpu *v, uint64_t n)

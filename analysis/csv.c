@@ -168,10 +168,14 @@ int csv_read(const char *path, const char *const *columns, const struct kvmsim_e
 	return err;
 }
 
-static int not_a_number(const struct csv_row *row, size_t i, const char *what)
+/* 0 when strto*() took all of the field, up to @end, and @ok. */
+static int number(const struct csv_row *row, size_t i, const char *end, bool ok, const char *what)
 {
-	return csv_complain(row, "%s is '%s', %s was expected", row->columns[i], row->field[i],
-			    what);
+	const char *text = row->field[i];
+
+	if (end != text && !*end && !errno && ok)
+		return 0;
+	return csv_complain(row, "%s is '%s', %s was expected", row->columns[i], text, what);
 }
 
 int csv_u64(const struct csv_row *row, size_t i, uint64_t *out)
@@ -181,31 +185,23 @@ int csv_u64(const struct csv_row *row, size_t i, uint64_t *out)
 
 	errno = 0;
 	*out = strtoull(text, &end, 10);
-	if (end == text || *end || errno || strchr(text, '-') || strchr(text, '+'))
-		return not_a_number(row, i, "a whole number");
-	return 0;
+	return number(row, i, end, !strpbrk(text, "+-"), "a whole number");
 }
 
 int csv_i64(const struct csv_row *row, size_t i, int64_t *out)
 {
-	const char *text = row->field[i];
 	char *end;
 
 	errno = 0;
-	*out = strtoll(text, &end, 10);
-	if (end == text || *end || errno)
-		return not_a_number(row, i, "a whole number");
-	return 0;
+	*out = strtoll(row->field[i], &end, 10);
+	return number(row, i, end, true, "a whole number");
 }
 
 int csv_double(const struct csv_row *row, size_t i, double *out)
 {
-	const char *text = row->field[i];
 	char *end;
 
 	errno = 0;
-	*out = strtod(text, &end);
-	if (end == text || *end || errno || !isfinite(*out))
-		return not_a_number(row, i, "a number");
-	return 0;
+	*out = strtod(row->field[i], &end);
+	return number(row, i, end, isfinite(*out), "a number");
 }

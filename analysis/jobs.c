@@ -77,12 +77,13 @@ static int deliver(const struct jobs *jobs, const struct kvmsim_errsink *errors,
 	return err;
 }
 
-static bool write_all(int fd, const void *data, size_t len)
+/* All of it, to the other end or (@in) from there. Reading ends when the program is interrupted. */
+static bool transfer(int fd, void *data, size_t len, bool in)
 {
-	for (const char *p = data; len;) {
-		ssize_t n = write(fd, p, len);
+	for (char *p = data; len;) {
+		ssize_t n = in ? read(fd, p, len) : write(fd, p, len);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && errno == EINTR && !(in && run_interrupted))
 			continue;
 		if (n <= 0)
 			return false;
@@ -92,19 +93,14 @@ static bool write_all(int fd, const void *data, size_t len)
 	return true;
 }
 
+static bool write_all(int fd, void *data, size_t len)
+{
+	return transfer(fd, data, len, false);
+}
+
 static bool read_all(int fd, void *data, size_t len)
 {
-	for (char *p = data; len;) {
-		ssize_t n = read(fd, p, len);
-
-		if (n < 0 && errno == EINTR && !run_interrupted)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		len -= (size_t)n;
-	}
-	return true;
+	return transfer(fd, data, len, true);
 }
 
 /* A worker does every workers-th run and blocks on its pipe until it is wanted. */

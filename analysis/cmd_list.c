@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What there is: policies, presets, profiles, workloads. */
+/* What there is: policies, presets, CPUs, profiles, workloads. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "analysis/cli.h"
 #include "analysis/output.h"
+#include "model/guest/personality.h"
 #include "model/policy/policy.h"
 #include "model/policy/preset.h"
 #include "model/sim/profile.h"
@@ -89,6 +90,9 @@ static int print_all(void)
 	printf("\nPresets (--kernel):\n");
 	for (const struct kvm_preset *k = preset_at(0); k; k = preset_at(++preset))
 		printf("  %s: %s\n", k->name, k->summary);
+	printf("\nCPUs (--cpu):\n");
+	for (size_t i = 0; personality_at(i); i++)
+		printf("  %s: %s\n", personality_at(i)->name, personality_at(i)->summary);
 	printf("\nProfiles (--profile; or a file, PATH.ini):\n");
 	for (size_t i = 0; !err && cli_profile_names[i]; i++) {
 		struct profile *p;
@@ -110,21 +114,16 @@ static int print_all(void)
 
 /* ---- for programs ---- */
 
-static void set(json_t *to, const char *key, json_t *value)
-{
-	json_object_set_new(to, key, value);
-}
-
 static json_t *json_param(const char *name, uint64_t def, uint64_t min, uint64_t max,
 			  const char *help)
 {
 	json_t *o = json_object();
 
-	set(o, "name", json_string(name));
-	set(o, "default", json_u64(def));
-	set(o, "min", json_u64(min));
-	set(o, "max", json_u64(max));
-	set(o, "help", json_string(help));
+	json_put(o, "name", json_string(name));
+	json_put(o, "default", json_u64(def));
+	json_put(o, "min", json_u64(min));
+	json_put(o, "max", json_u64(max));
+	json_put(o, "help", json_string(help));
 	return o;
 }
 
@@ -132,17 +131,17 @@ static json_t *json_policy(const struct policy_desc *d)
 {
 	json_t *o = json_object(), *params = json_array(), *evidence = json_object();
 
-	set(o, "name", json_string(d->name));
-	set(o, "family", json_string(family_names[d->family]));
-	set(o, "summary", json_string(d->summary));
-	set(o, "broken", json_boolean(d->broken));
+	json_put(o, "name", json_string(d->name));
+	json_put(o, "family", json_string(family_names[d->family]));
+	json_put(o, "summary", json_string(d->summary));
+	json_put(o, "broken", json_boolean(d->broken));
 	for (const struct policy_param *p = d->params; p && p->name; p++)
 		json_array_append_new(params, json_param(p->name, p->def, p->min, p->max, p->help));
-	set(o, "params", params);
+	json_put(o, "params", params);
 	for (int k = 0; k < N_MMU_KINDS; k++)
-		set(evidence, mmu_kind_name((enum mmu_kind)k),
-		    json_string(policy_evidence_name(policy_evidence(d, (enum mmu_kind)k))));
-	set(o, "evidence", evidence);
+		json_put(evidence, mmu_kind_name((enum mmu_kind)k),
+			 json_string(policy_evidence_name(policy_evidence(d, (enum mmu_kind)k))));
+	json_put(o, "evidence", evidence);
 	return o;
 }
 
@@ -150,10 +149,19 @@ static json_t *json_preset(const struct kvm_preset *k)
 {
 	json_t *o = json_object();
 
-	set(o, "name", json_string(k->name));
-	set(o, "summary", json_string(k->summary));
-	set(o, "dirty", json_string(k->dirty));
-	set(o, "spte", json_string(k->spte));
+	json_put(o, "name", json_string(k->name));
+	json_put(o, "summary", json_string(k->summary));
+	json_put(o, "dirty", json_string(k->dirty));
+	json_put(o, "spte", json_string(k->spte));
+	return o;
+}
+
+static json_t *json_cpu(const struct cpu_personality *c)
+{
+	json_t *o = json_object();
+
+	json_put(o, "name", json_string(c->name));
+	json_put(o, "summary", json_string(c->summary));
 	return o;
 }
 
@@ -161,11 +169,11 @@ static json_t *json_workload(const struct workload *w)
 {
 	json_t *o = json_object(), *params = json_array();
 
-	set(o, "name", json_string(w->name));
-	set(o, "summary", json_string(w->summary));
+	json_put(o, "name", json_string(w->name));
+	json_put(o, "summary", json_string(w->summary));
 	for (const struct workload_param *p = w->params; p->name; p++)
 		json_array_append_new(params, json_param(p->name, p->def, p->min, p->max, p->help));
-	set(o, "params", params);
+	json_put(o, "params", params);
 	return o;
 }
 
@@ -178,11 +186,11 @@ static json_t *json_profile(const char *name)
 		json_decref(o);
 		return NULL;
 	}
-	set(o, "name", json_string(name));
-	set(o, "machine", json_string(profile_machine(p)));
-	set(o, "unit", json_string(profile_unit(p)));
-	set(o, "hz", json_u64(profile_hz(p)));
-	set(o, "checksum", json_hex64(profile_checksum(p)));
+	json_put(o, "name", json_string(name));
+	json_put(o, "machine", json_string(profile_machine(p)));
+	json_put(o, "unit", json_string(profile_unit(p)));
+	json_put(o, "hz", json_u64(profile_hz(p)));
+	json_put(o, "checksum", json_hex64(profile_checksum(p)));
 	profile_free(p);
 	return o;
 }
@@ -191,19 +199,23 @@ static int print_json(void)
 {
 	json_t *o = json_object(), *policies = json_array(), *presets = json_array();
 	json_t *profiles = json_array(), *workloads = json_array();
+	json_t *cpus = json_array();
 
 	for (size_t i = 0; i < policy_count(); i++)
 		json_array_append_new(policies, json_policy(policy_at(i)));
 	for (size_t i = 0; preset_at(i); i++)
 		json_array_append_new(presets, json_preset(preset_at(i)));
+	for (size_t i = 0; personality_at(i); i++)
+		json_array_append_new(cpus, json_cpu(personality_at(i)));
 	for (size_t i = 0; cli_profile_names[i]; i++)
 		json_array_append_new(profiles, json_profile(cli_profile_names[i]));
 	for (size_t i = 0; i < workload_count(); i++)
 		json_array_append_new(workloads, json_workload(workload_at(i)));
-	set(o, "policies", policies);
-	set(o, "presets", presets);
-	set(o, "profiles", profiles);
-	set(o, "workloads", workloads);
+	json_put(o, "policies", policies);
+	json_put(o, "presets", presets);
+	json_put(o, "cpus", cpus);
+	json_put(o, "profiles", profiles);
+	json_put(o, "workloads", workloads);
 	return json_print(o, stdout);
 }
 
@@ -230,11 +242,11 @@ static int list(const struct verb *verb, int argc, char **argv)
 
 const struct verb verb_list = {
 	.name = "list",
-	.summary = "list policies, presets, profiles and workloads",
+	.summary = "list policies, presets, CPUs, profiles and workloads",
 	.usage = "list [--json]\n"
 		 "Lists the policies by family with their parameters, ranges and evidence per MMU, "
 		 "the\n"
-		 "presets, the built-in profiles and the workloads of scenarios.\n"
+		 "presets, the CPUs, the built-in profiles and the workloads of scenarios.\n"
 		 "\n"
 		 "  --json   for programs",
 	.run = list,

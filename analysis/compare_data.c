@@ -89,11 +89,6 @@ int compare_print_csv(const struct compare_view *v, FILE *to)
 	return 0;
 }
 
-static void set(json_t *o, const char *key, json_t *value)
-{
-	json_object_set_new(o, key, value);
-}
-
 static json_t *text(const char *s)
 {
 	return s ? json_string(s) : json_null();
@@ -104,34 +99,34 @@ static json_t *pair_json(const struct compare_view *v, const struct compare_poli
 	const struct verdict_pair *q = &p->pair[m];
 	json_t *o = json_object();
 
-	set(o, "metric", text(metric_desc[m].name));
-	set(o, "unit", text(metric_unit(m, profile_unit(v->opts->run.profile))));
+	json_put(o, "metric", text(metric_desc[m].name));
+	json_put(o, "unit", text(metric_unit(m, profile_unit(v->opts->run.profile))));
 	/* What lacks a price is no number. */
 	if (p->gap[m] != GAP_UNPRICED) {
-		set(o, "baseline_mean", json_real(q->base_mean));
-		set(o, "baseline_sd", json_real(q->base_sd));
-		set(o, "mean", json_real(q->mean));
-		set(o, "sd", json_real(q->sd));
+		json_put(o, "baseline_mean", json_real(q->base_mean));
+		json_put(o, "baseline_sd", json_real(q->base_sd));
+		json_put(o, "mean", json_real(q->mean));
+		json_put(o, "sd", json_real(q->sd));
 	}
 	if (p->gap[m] == GAP_NONE) {
-		set(o, "difference", json_real(q->diff.value));
-		set(o, "relative", json_real(q->rel.value));
-		set(o, "interval", json_pack("[f, f]", q->rel.lo, q->rel.hi));
-		set(o, "range", json_pack("[f, f]", q->rel_lo, q->rel_hi));
-		set(o, "p_holm", json_real(q->rel.p));
+		json_put(o, "difference", json_real(q->diff.value));
+		json_put(o, "relative", json_real(q->rel.value));
+		json_put(o, "interval", json_pack("[f, f]", q->rel.lo, q->rel.hi));
+		json_put(o, "range", json_pack("[f, f]", q->rel_lo, q->rel_hi));
+		json_put(o, "p_holm", json_real(q->rel.p));
 		if (isfinite(p->break_even[m]))
-			set(o, "break_even_price", json_real(p->break_even[m]));
+			json_put(o, "break_even_price", json_real(p->break_even[m]));
 	} else {
-		set(o, "cannot_tell", text(gap_name(p->gap[m])));
+		json_put(o, "cannot_tell", text(gap_name(p->gap[m])));
 	}
 	if (metric_is_cost(m)) {
-		set(o, "model", text(verdict_name(q->model)));
-		set(o, "real", text(verdict_name(q->real)));
+		json_put(o, "model", text(verdict_name(q->model)));
+		json_put(o, "real", text(verdict_name(q->real)));
 	}
 	if (metric_is_cost(m) && p->gap[m] == GAP_NONE) {
-		set(o, "assurance", json_real(q->assurance));
-		set(o, "runs_needed", q->runs_needed ? json_u64(q->runs_needed) : json_null());
-		set(o, "tends", text(verdict_name(q->tends)));
+		json_put(o, "assurance", json_real(q->assurance));
+		json_put(o, "runs_needed", q->runs_needed ? json_u64(q->runs_needed) : json_null());
+		json_put(o, "tends", text(verdict_name(q->tends)));
 	}
 	return o;
 }
@@ -140,9 +135,9 @@ static json_t *edge_json(uint64_t sps, const struct compare_edge *e)
 {
 	json_t *o = json_object();
 
-	set(o, "shadow_pages", json_u64(sps));
-	set(o, "real", text(verdict_name(e->real)));
-	set(o, "get_dirty_log_mean_relative", json_real(e->rel));
+	json_put(o, "shadow_pages", json_u64(sps));
+	json_put(o, "real", text(verdict_name(e->real)));
+	json_put(o, "get_dirty_log_mean_relative", json_real(e->rel));
 	return o;
 }
 
@@ -151,26 +146,26 @@ static json_t *policy_json(const struct compare_view *v, size_t k)
 	const struct compare_policy *p = &v->c->policy[k];
 	json_t *o = json_object(), *list = json_array(), *unpriced = json_array();
 
-	set(o, "policy", text(p->text));
-	set(o, "evidence", text(evidence(v, k)));
-	set(o, "real", text(verdict_name(p->real)));
-	set(o, "model", text(verdict_name(p->model)));
-	set(o, "tends", text(verdict_name(p->tends)));
-	set(o, "runs_needed", p->runs_needed ? json_u64(p->runs_needed) : json_null());
+	json_put(o, "policy", text(p->text));
+	json_put(o, "evidence", text(evidence(v, k)));
+	json_put(o, "real", text(verdict_name(p->real)));
+	json_put(o, "model", text(verdict_name(p->model)));
+	json_put(o, "tends", text(verdict_name(p->tends)));
+	json_put(o, "runs_needed", p->runs_needed ? json_u64(p->runs_needed) : json_null());
 	for (int c = 0; c < N_COUNTS; c++)
 		if (p->unpriced[c])
 			json_array_append_new(unpriced, text(model_vocabulary.counts[c]));
-	set(o, "not_priced", unpriced);
+	json_put(o, "not_priced", unpriced);
 	if (v->c->range) {
-		set(o, "at_lo", edge_json(v->opts->shadow_lo, &p->lo));
-		set(o, "at_hi", edge_json(v->opts->shadow_hi, &p->hi));
-		set(o, "depends_on_shadow_pages", json_boolean(p->lo.real != p->hi.real));
-		set(o, "crossover_shadow_pages",
-		    p->crossover ? json_u64(p->crossover) : json_null());
+		json_put(o, "at_lo", edge_json(v->opts->shadow_lo, &p->lo));
+		json_put(o, "at_hi", edge_json(v->opts->shadow_hi, &p->hi));
+		json_put(o, "depends_on_shadow_pages", json_boolean(p->lo.real != p->hi.real));
+		json_put(o, "crossover_shadow_pages",
+			 p->crossover ? json_u64(p->crossover) : json_null());
 	}
 	for (int m = 0; m < N_METRICS; m++)
 		json_array_append_new(list, pair_json(v, p, m));
-	set(o, "metrics", list);
+	json_put(o, "metrics", list);
 	return o;
 }
 
@@ -181,37 +176,37 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 	json_t *o = json_object(), *profile = json_object(), *real = json_object();
 	json_t *list = json_array(), *baseline = json_object();
 
-	set(o, opts->run.trace ? "trace" : "scenario",
-	    text(opts->run.trace ? opts->run.trace : opts->run.scenario));
-	set(o, "slot", text(opts->run.slot ? opts->run.slot : "all"));
-	set(o, "kernel", text(v->preset));
-	set(o, "mmu", text(mmu_kind_name(RUN_MMU)));
-	set(o, "cpu", text(run_cpu(&opts->run)));
-	set(profile, "name", text(profile_name(opts->run.profile)));
-	set(profile, "machine", text(profile_machine(opts->run.profile)));
-	set(profile, "unit", text(profile_unit(opts->run.profile)));
-	set(profile, "checksum", json_hex64(profile_checksum(opts->run.profile)));
-	set(o, "profile", profile);
-	set(o, "interval", json_u64(v->interval));
-	set(o, "phases", json_u64(opts->n_phases));
-	set(o, "shadow_pages",
-	    json_pack("[o, o]", json_u64(opts->shadow_lo), json_u64(opts->shadow_hi)));
-	set(o, "prices_drawn", json_u64(v->c->n_prices));
-	set(o, "replicates", json_u64(opts->replicates));
-	set(o, "seed", json_u64(opts->run.seed));
-	set(o, "torn", json_boolean(v->c->torn));
-	set(real, "runs", json_u64(vo->runs));
-	set(real, "spread", json_real(vo->spread));
-	set(real, "spread_source", text(v->spread_source));
-	set(real, "min_effect", json_real(vo->min_effect));
-	set(real, "level", json_real(vo->level));
-	set(real, "power", json_real(vo->power));
-	set(o, "real_machines", real);
-	set(baseline, "policy", text(v->c->policy[0].text));
-	set(baseline, "evidence", text(evidence(v, 0)));
-	set(o, "baseline", baseline);
+	json_put(o, opts->run.trace ? "trace" : "scenario",
+		 text(opts->run.trace ? opts->run.trace : opts->run.scenario));
+	json_put(o, "slot", text(opts->run.slot ? opts->run.slot : "all"));
+	json_put(o, "kernel", text(v->preset));
+	json_put(o, "mmu", text(mmu_kind_name(RUN_MMU)));
+	json_put(o, "cpu", text(run_cpu(&opts->run)));
+	json_put(profile, "name", text(profile_name(opts->run.profile)));
+	json_put(profile, "machine", text(profile_machine(opts->run.profile)));
+	json_put(profile, "unit", text(profile_unit(opts->run.profile)));
+	json_put(profile, "checksum", json_hex64(profile_checksum(opts->run.profile)));
+	json_put(o, "profile", profile);
+	json_put(o, "interval", json_u64(v->interval));
+	json_put(o, "phases", json_u64(opts->n_phases));
+	json_put(o, "shadow_pages",
+		 json_pack("[o, o]", json_u64(opts->shadow_lo), json_u64(opts->shadow_hi)));
+	json_put(o, "prices_drawn", json_u64(v->c->n_prices));
+	json_put(o, "replicates", json_u64(opts->replicates));
+	json_put(o, "seed", json_u64(opts->run.seed));
+	json_put(o, "torn", json_boolean(v->c->torn));
+	json_put(real, "runs", json_u64(vo->runs));
+	json_put(real, "spread", json_real(vo->spread));
+	json_put(real, "spread_source", text(v->spread_source));
+	json_put(real, "min_effect", json_real(vo->min_effect));
+	json_put(real, "level", json_real(vo->level));
+	json_put(real, "power", json_real(vo->power));
+	json_put(o, "real_machines", real);
+	json_put(baseline, "policy", text(v->c->policy[0].text));
+	json_put(baseline, "evidence", text(evidence(v, 0)));
+	json_put(o, "baseline", baseline);
 	for (size_t k = 1; k < v->c->n; k++)
 		json_array_append_new(list, policy_json(v, k));
-	set(o, "policies", list);
+	json_put(o, "policies", list);
 	return json_print(o, to);
 }

@@ -189,6 +189,11 @@ json_t *json_hex64(uint64_t v)
 	return json_string(text);
 }
 
+void json_put(json_t *to, const char *key, json_t *value)
+{
+	json_object_set_new(to, key, value);
+}
+
 int json_print(json_t *v, FILE *to)
 {
 	int err = v ? json_dumpf(v, to, JSON_INDENT(2) | JSON_ENSURE_ASCII) : -1;

@@ -41,6 +41,8 @@ void csv_end_row(struct csv_out *c);
 json_t *json_u64(uint64_t v);
 /* A new text of 16 hexadecimal digits, for checksums. */
 json_t *json_hex64(uint64_t v);
+/* Sets a member; @to takes over the reference. */
+void json_put(json_t *to, const char *key, json_t *value);
 /* Prints @v, indented, keys in the order they were set, and a newline. Drops the reference.
  * 0 or KVMSIM_ENOMEM (@v is NULL: some part could not be allocated). */
 int json_print(json_t *v, FILE *to);

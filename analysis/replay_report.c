@@ -216,11 +216,6 @@ int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 
 /* ---- JSON ---- */
 
-static void set(json_t *to, const char *key, json_t *value)
-{
-	json_object_set_new(to, key, value);
-}
-
 static json_t *json_calls(const struct run_result *r, uint32_t slot)
 {
 	struct call_summary c;
@@ -232,22 +227,22 @@ static json_t *json_calls(const struct run_result *r, uint32_t slot)
 		json_decref(t);
 		return NULL;
 	}
-	set(o, "calls", json_u64(c.calls));
-	set(d, "total", json_real(c.dirty_total));
+	json_put(o, "calls", json_u64(c.calls));
+	json_put(d, "total", json_real(c.dirty_total));
 	if (c.calls) {
-		set(d, "min", json_real(c.dirty_min));
-		set(d, "median", json_real(c.dirty_median));
-		set(d, "max", json_real(c.dirty_max));
+		json_put(d, "min", json_real(c.dirty_min));
+		json_put(d, "median", json_real(c.dirty_median));
+		json_put(d, "max", json_real(c.dirty_max));
 	}
-	set(o, "dirty_pages", d);
-	set(t, "total", json_real(c.total));
+	json_put(o, "dirty_pages", d);
+	json_put(t, "total", json_real(c.total));
 	if (c.calls) {
-		set(t, "mean", json_real(c.mean));
-		set(t, "p50", json_real(c.p50));
-		set(t, "p99", json_real(c.p99));
-		set(t, "max", json_real(c.max));
+		json_put(t, "mean", json_real(c.mean));
+		json_put(t, "p50", json_real(c.p50));
+		json_put(t, "p99", json_real(c.p99));
+		json_put(t, "max", json_real(c.max));
 	}
-	set(o, "time", t);
+	json_put(o, "time", t);
 	return o;
 }
 
@@ -258,12 +253,12 @@ static json_t *json_slots(const struct run_result *r)
 	for (uint32_t i = 0; i < r->n_slots; i++) {
 		json_t *s = json_object();
 
-		set(s, "name", json_string(r->slots[i].name));
-		set(s, "base_gfn", json_u64(r->slots[i].base_gfn));
-		set(s, "pages", json_u64(r->slots[i].npages));
-		set(s, "logged", json_boolean(r->slots[i].logged));
+		json_put(s, "name", json_string(r->slots[i].name));
+		json_put(s, "base_gfn", json_u64(r->slots[i].base_gfn));
+		json_put(s, "pages", json_u64(r->slots[i].npages));
+		json_put(s, "logged", json_boolean(r->slots[i].logged));
 		if (r->slots[i].logged)
-			set(s, "get_dirty_log", json_calls(r, i));
+			json_put(s, "get_dirty_log", json_calls(r, i));
 		json_array_append_new(a, s);
 	}
 	return a;
@@ -277,11 +272,11 @@ static json_t *json_collections(const struct run_result *r)
 		const struct run_collection *c = &r->collections[i];
 		json_t *o = json_object();
 
-		set(o, "epoch", json_u64(c->epoch));
-		set(o, "slot", json_string(r->slots[c->slot].name));
-		set(o, "nr_dirty", json_u64(c->nr_dirty));
-		set(o, "start", json_u64(c->start));
-		set(o, "time", json_u64(c->cycles));
+		json_put(o, "epoch", json_u64(c->epoch));
+		json_put(o, "slot", json_string(r->slots[c->slot].name));
+		json_put(o, "nr_dirty", json_u64(c->nr_dirty));
+		json_put(o, "start", json_u64(c->start));
+		json_put(o, "time", json_u64(c->cycles));
 		json_array_append_new(a, o);
 	}
 	return a;
@@ -299,11 +294,11 @@ static json_t *json_by_activity(const struct run_result *r)
 			const struct run_count *k = &r->by_activity[a][c];
 
 			if (k->n || k->cycles)
-				set(counts, model_vocabulary.counts[c],
-				    json_pack("{s:o, s:o}", "n", json_u64(k->n), "time",
-					      json_u64(k->cycles)));
+				json_put(counts, model_vocabulary.counts[c],
+					 json_pack("{s:o, s:o}", "n", json_u64(k->n), "time",
+						   json_u64(k->cycles)));
 		}
-		set(o, model_vocabulary.activities[a], counts);
+		json_put(o, model_vocabulary.activities[a], counts);
 	}
 	return o;
 }
@@ -313,31 +308,32 @@ static json_t *json_ledger(const struct run_result *r)
 	json_t *o = json_object(), *counts = json_object(), *activities = json_object();
 	json_t *waits = json_object(), *tasks = json_array();
 
-	set(o, "sum", json_u64(r->ledger_cycles));
+	json_put(o, "sum", json_u64(r->ledger_cycles));
 	for (int i = 0; i < N_ACTIVITIES; i++)
-		set(activities, model_vocabulary.activities[i], json_u64(r->activity_cycles[i]));
+		json_put(activities, model_vocabulary.activities[i],
+			 json_u64(r->activity_cycles[i]));
 	for (int i = 0; i < N_COUNTS; i++) {
 		json_t *c = json_object();
 
-		set(c, "n", json_u64(r->counts[i]));
-		set(c, "time", json_u64(r->count_cycles[i]));
-		set(counts, model_vocabulary.counts[i], c);
+		json_put(c, "n", json_u64(r->counts[i]));
+		json_put(c, "time", json_u64(r->count_cycles[i]));
+		json_put(counts, model_vocabulary.counts[i], c);
 	}
 	for (int i = 0; i < N_WAITS; i++)
-		set(waits, model_vocabulary.waits[i], json_u64(r->wait_cycles[i]));
+		json_put(waits, model_vocabulary.waits[i], json_u64(r->wait_cycles[i]));
 	for (size_t i = 0; i < r->n_tasks; i++) {
 		json_t *t = json_object();
 
-		set(t, "name", json_string(r->tasks[i].name));
-		set(t, "elapsed", json_u64(r->tasks[i].elapsed));
-		set(t, "sum", json_u64(r->tasks[i].ledger));
+		json_put(t, "name", json_string(r->tasks[i].name));
+		json_put(t, "elapsed", json_u64(r->tasks[i].elapsed));
+		json_put(t, "sum", json_u64(r->tasks[i].ledger));
 		json_array_append_new(tasks, t);
 	}
-	set(o, "activities", activities);
-	set(o, "waits", waits);
-	set(o, "counts", counts);
-	set(o, "by_activity", json_by_activity(r));
-	set(o, "tasks", tasks);
+	json_put(o, "activities", activities);
+	json_put(o, "waits", waits);
+	json_put(o, "counts", counts);
+	json_put(o, "by_activity", json_by_activity(r));
+	json_put(o, "tasks", tasks);
 	return o;
 }
 
@@ -345,16 +341,17 @@ static json_t *json_provenance(const struct run_opts *o, const struct run_result
 {
 	json_t *p = json_object(), *profile = json_object(), *in = json_object();
 
-	set(p, "kvmsim", json_string(kvmsim_version));
-	set(in, o->trace ? "trace" : "scenario", json_string(o->trace ? o->trace : o->scenario));
-	set(in, "checksum", json_hex64(r->input_checksum));
-	set(p, "input", in);
-	set(profile, "name", json_string(profile_name(o->profile)));
-	set(profile, "machine", json_string(profile_machine(o->profile)));
-	set(profile, "unit", json_string(profile_unit(o->profile)));
-	set(profile, "hz", json_u64(profile_hz(o->profile)));
-	set(profile, "checksum", json_hex64(profile_checksum(o->profile)));
-	set(p, "profile", profile);
+	json_put(p, "kvmsim", json_string(kvmsim_version));
+	json_put(in, o->trace ? "trace" : "scenario",
+		 json_string(o->trace ? o->trace : o->scenario));
+	json_put(in, "checksum", json_hex64(r->input_checksum));
+	json_put(p, "input", in);
+	json_put(profile, "name", json_string(profile_name(o->profile)));
+	json_put(profile, "machine", json_string(profile_machine(o->profile)));
+	json_put(profile, "unit", json_string(profile_unit(o->profile)));
+	json_put(profile, "hz", json_u64(profile_hz(o->profile)));
+	json_put(profile, "checksum", json_hex64(profile_checksum(o->profile)));
+	json_put(p, "profile", profile);
 	return p;
 }
 
@@ -363,42 +360,42 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 	json_t *j = json_object(), *lock = json_object(), *stats = json_object();
 	json_t *checks = json_object();
 
-	set(j, "provenance", json_provenance(o, r));
-	set(j, "dirty", json_string(o->dirty));
-	set(j, "mmu", json_string(mmu_kind_name(RUN_MMU)));
-	set(j, "evidence", json_string(evidence(o, r)));
-	set(j, "preset", json_string(r->preset));
-	set(j, "cpu", json_string(run_cpu(o)));
-	set(j, "seed", json_u64(o->seed));
-	set(j, "replicate", json_u64(o->replicate));
-	set(j, "shadow_pages", json_u64(o->shadow_pages));
-	set(j, "epoch_len", json_u64(r->epoch_len));
-	set(j, "interval", json_u64(r->interval));
-	set(j, "phase", json_u64(o->phase));
-	set(j, "vcpus", json_u64(r->n_vcpus));
-	set(j, "epochs", json_u64(r->epochs));
-	set(j, "torn", json_boolean(r->torn));
-	set(j, "guest_instructions", json_u64(r->guest_insns));
-	set(j, "setup", json_u64(r->setup));
-	set(j, "elapsed", json_u64(r->elapsed));
-	set(j, "get_dirty_log", json_calls(r, UINT32_MAX));
-	set(j, "slots", json_slots(r));
-	set(j, "ledger", json_ledger(r));
-	set(lock, "acquired", json_u64(r->mmu_lock.acquired));
-	set(lock, "contended", json_u64(r->mmu_lock.contended));
-	set(lock, "wait", json_u64(r->mmu_lock.wait));
-	set(lock, "longest_wait", json_u64(r->mmu_lock.longest_wait));
-	set(lock, "longest_hold", json_u64(r->mmu_lock.longest_hold));
-	set(j, "mmu_lock", lock);
+	json_put(j, "provenance", json_provenance(o, r));
+	json_put(j, "dirty", json_string(o->dirty));
+	json_put(j, "mmu", json_string(mmu_kind_name(RUN_MMU)));
+	json_put(j, "evidence", json_string(evidence(o, r)));
+	json_put(j, "preset", json_string(r->preset));
+	json_put(j, "cpu", json_string(run_cpu(o)));
+	json_put(j, "seed", json_u64(o->seed));
+	json_put(j, "replicate", json_u64(o->replicate));
+	json_put(j, "shadow_pages", json_u64(o->shadow_pages));
+	json_put(j, "epoch_len", json_u64(r->epoch_len));
+	json_put(j, "interval", json_u64(r->interval));
+	json_put(j, "phase", json_u64(o->phase));
+	json_put(j, "vcpus", json_u64(r->n_vcpus));
+	json_put(j, "epochs", json_u64(r->epochs));
+	json_put(j, "torn", json_boolean(r->torn));
+	json_put(j, "guest_instructions", json_u64(r->guest_insns));
+	json_put(j, "setup", json_u64(r->setup));
+	json_put(j, "elapsed", json_u64(r->elapsed));
+	json_put(j, "get_dirty_log", json_calls(r, UINT32_MAX));
+	json_put(j, "slots", json_slots(r));
+	json_put(j, "ledger", json_ledger(r));
+	json_put(lock, "acquired", json_u64(r->mmu_lock.acquired));
+	json_put(lock, "contended", json_u64(r->mmu_lock.contended));
+	json_put(lock, "wait", json_u64(r->mmu_lock.wait));
+	json_put(lock, "longest_wait", json_u64(r->mmu_lock.longest_wait));
+	json_put(lock, "longest_hold", json_u64(r->mmu_lock.longest_hold));
+	json_put(j, "mmu_lock", lock);
 	for (int i = 0; i < N_KVM_STATS; i++)
-		set(stats, kvm_stat_name((enum kvm_stat_id)i), json_u64(r->stats[i]));
-	set(j, "stats", stats);
-	set(j, "active_shadow_pages", json_u64(r->active_shadow_pages));
-	set(checks, "made", json_boolean(o->check));
-	set(checks, "lost_stores", json_u64(r->lost_stores));
-	set(checks, "false_dirties", json_u64(r->false_dirties));
-	set(j, "checks", checks);
-	set(j, "collections", json_collections(r));
+		json_put(stats, kvm_stat_name((enum kvm_stat_id)i), json_u64(r->stats[i]));
+	json_put(j, "stats", stats);
+	json_put(j, "active_shadow_pages", json_u64(r->active_shadow_pages));
+	json_put(checks, "made", json_boolean(o->check));
+	json_put(checks, "lost_stores", json_u64(r->lost_stores));
+	json_put(checks, "false_dirties", json_u64(r->false_dirties));
+	json_put(j, "checks", checks);
+	json_put(j, "collections", json_collections(r));
 	return j;
 }
 

@@ -28,6 +28,7 @@ ok 'list' run 0 list
 ok 'list: policies' says '^ *mask ' out
 ok 'list: broken ones are marked' says '^ *lossy .*\[broken\]' out
 ok 'list: presets' says '^  6.1-shadow: ' out
+ok 'list: CPUs' says '^  amd: ' out
 ok 'list: profiles' says '^  tcg-icount: ' out
 ok 'list: workloads' says '^  framebuffer ' out
 ok 'list --json' run 0 list --json

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What the scripts here share; read with `.` and the build's folder as $1:
 #   name of the test, kvmsim, trace (a recorded one), dir (temporary, gone at the end), and checks.
@@ -30,6 +31,14 @@ run() { # CODE ARGUMENT...: runs kvmsim; true when it exits with CODE
 	code=$?
 	[ "$code" -eq "$want" ]
 }
+check() { # NAME CODE WORDS COMMAND...: its exit status, and words in what it says on either stream
+	name=$1 code=$2 words=$3
+	shift 3
+	"$@" >"$dir/out" 2>"$dir/err"
+	got=$?
+	ok "$name: exit $got, $code and '$words' wanted" said "$got" "$code" "$words"
+}
+said() { [ "$1" -eq "$2" ] && cat "$dir/out" "$dir/err" | grep -qF -e "$3"; }
 one_line() { [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -s "$dir/out" ]; }
 quiet() { [ ! -s "$dir/err" ]; }
 says() { grep -q -e "$1" "$dir/$2"; } # REGEX out|err

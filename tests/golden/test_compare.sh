@@ -73,7 +73,7 @@ ok 'CSV: header, and a row for each metric of two policies' [ "$(wc -l <"$dir/ou
 # ---- the same as replay ----
 ok 'no draws' compare 0 --dirty mask,walk --profile unit --replicates 2 --shadow-pages 500 --csv
 total=$(field get_dirty_log_total baseline_mean) walk=$(field get_dirty_log_total mean)
-pages=$(field dirty_pages mean) calls=$(field get_dirty_log_mean baseline_mean)
+pages=$(field dirty_pages mean)
 ok 'nothing drawn, no spread' is get_dirty_log_total baseline_sd 0
 for policy in mask walk; do
 	ok "replay $policy" run 0 replay "$trace" --slot vram --dirty $policy --profile unit \

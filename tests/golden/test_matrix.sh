@@ -3,27 +3,10 @@
 # kvmsim validate --matrix: the model against an excerpt of the reference (matrix-abn.md), and the
 # comparison itself against files with a known fault.
 #   tests/golden/test_matrix.sh BUILDDIR
-set -u
-kvmsim=$1/kvmsim
+# shellcheck source=tests/golden/lib.sh
+. "$(dirname "$0")/lib.sh"
 reference=$(dirname "$0")/matrix-abn.csv
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT INT TERM
-passed=0 failed=0
 
-# check NAME WANTED-STATUS WANTED-TEXT COMMAND...: output of both streams holds the text
-check() {
-	name=$1 status=$2 text=$3
-	shift 3
-	"$@" >"$dir/out" 2>&1
-	got=$?
-	if [ "$got" -eq "$status" ] && grep -qF -e "$text" "$dir/out"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "matrix: $name: status $got, wanted $status and '$text':"
-		head -n 40 "$dir/out"
-	fi
-}
 validate() {
 	"$kvmsim" validate --matrix "$@"
 }
@@ -113,5 +96,4 @@ check 'the committed prices' 0 'rearm_word = 38.99' validate "$reference" --pric
 check 'the committed fit' 0 "$(grep '^; .* rows, error' "$(dirname "$0")/../../model/profiles/tcg-icount.ini")" \
 	validate "$reference" --prices
 
-echo "matrix: $passed passed, $failed failed, 0 skipped"
-[ "$failed" -eq 0 ]
+the_end

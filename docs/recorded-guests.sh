@@ -106,11 +106,12 @@ which runs, for each row below, as for the first:
 - *Profile and kernel* belong together: \`core2-2010\` was fitted on the 2010 rows with the
   algorithms of \`2.6.36\`; \`kvm-pvm\` on measurements of a 6.1 kernel with \`6.1-shadow\`.
 - *Figures* are cycles of one GET_DIRTY_LOG call, mean over the calls; the difference is against
-  \`walk\`. *model*: what $replicates paired replicates say, at 95% with Holm's correction. ***10
-  runs***: what ten runs of each policy on real machines would show, with a run-to-run spread of 5%
+  \`walk\`. *model*: what $replicates paired replicates say, at 95% with Holm's correction. *10
+  runs*: what ten runs of each policy on real machines would show, with a run-to-run spread of 5%
   (assumed) and a smallest difference of 1% worth having; *runs to settle*: how many would show
-  what. The last column has both verdicts over all costs that the profile prices: the call's mean,
-  99% quantile, maximum and total, the longest hold of mmu_lock, the guest's elapsed time.
+  what. The last column has both verdicts over all costs that can be told (the call's mean, 99%
+  quantile, maximum and total, page faults, mmu_lock's waits and longest hold, the guest's elapsed
+  time): it may be known where the mean call is not.
 - A replicate draws the phase of the collection (whole epochs; at 30 million there is only one), the
   number of active shadow pages, and the prices from their covariance. The same draws go to every
   policy.

@@ -319,8 +319,10 @@ static int judge_all(struct work *w)
 	struct compare *c = w->out;
 	size_t n_pairs = 0;
 	struct verdict_pair **all = calloc(c->n * N_METRICS, sizeof(*all));
-	int err = all ? 0 : kvmsim_err(w->opts->run.errors, KVMSIM_ENOMEM, "out of memory");
+	int err = 0;
 
+	if (!all)
+		return kvmsim_err(w->opts->run.errors, KVMSIM_ENOMEM, "out of memory");
 	for (size_t k = 1; !err && k < c->n; k++) {
 		find_unpriced(w, k);
 		err = judge(w, ROUND_DRAWN, k, c->policy[k].pair, c->policy[k].gap,

@@ -241,7 +241,8 @@ static bool stream_touch(const struct cache *c, struct pcpu *cpu, uint64_t hash,
 	const struct stream now = {first >> (FRAME_SHIFT - c->line_shift), last, hash >> 56};
 	const uint32_t n = c->n_streams;
 	struct stream *ring = cpu->stream;
-	uint32_t at = cpu->first_stream, i = 0;
+	/* The analyser does not know that a task which has its place has its pCPU. */
+	uint32_t at = cpu->first_stream, i = 0; // NOLINT(clang-analyzer-core.NullDereference)
 	bool ahead = false;
 
 	if (!n)

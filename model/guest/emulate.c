@@ -36,7 +36,7 @@ int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsi
 	gpa_t gpa = gva;
 
 	emulate_instruction(v);
-	if (!gfn_to_memslot(kvm, gfn))
+	if (!memslot_now(v->task, kvm, gfn))
 		return emulate_mmio(v, gfn, need);
 	if (kvm->guest_paging) {
 		if (!guest_walk_addr(v, &gw, gva, need))

@@ -17,6 +17,11 @@ static bool walk_kvm_tables(struct kvm_vcpu *v, uint64_t addr, uint64_t need, ui
 {
 	struct kvm_mmu_page *sp = v->root.sp ? v->root.sp : v->pae_root[(addr >> 30) & 3];
 
+	task_assert_first(v->task, "sptes, as hardware does");
+	if (v->kvm->tdp_enabled && addr >> 48) { /* no nested table reaches so far */
+		*code = 0;
+		return false;
+	}
 	for (int level = sp->role.level;; level--) {
 		uint64_t *sptep = &sp->spt[pt_index(addr, level)], spte = *sptep;
 
@@ -51,6 +56,12 @@ struct hw_translation {
 	bool writable, dirty, executable;
 };
 
+/* PFERR_RSVD where a guest entry sets a bit that it must not: EFER.NXE is 0. */
+static uint64_t reserved_bits(uint64_t pte, int level)
+{
+	return (pte & PT_NX) || (level == ROOT_LEVEL_4 && (pte & PT_PAGE_SIZE)) ? PFERR_RSVD : 0;
+}
+
 static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_translation *tr,
 			struct hw_fault *f)
 {
@@ -68,11 +79,13 @@ static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 			f->code |= PFERR_GUEST_PAGE | PFERR_USER | table_need;
 			return false;
 		}
-		pte = gmem_read(&v->kvm->gmem, gpa, 8);
+		pte = gmem_load(v->task, v->kvm, gpa, 8);
 		writable &= !!(pte & PT_WRITABLE);
-		if (!(pte & PT_PRESENT) || ((need & PFERR_WRITE) && !writable)) {
+		if (!(pte & PT_PRESENT) || reserved_bits(pte, level) ||
+		    ((need & PFERR_WRITE) && !writable)) {
 			f->addr = gva;
-			f->code = need | (pte & PT_PRESENT ? PFERR_PRESENT : 0);
+			f->code = need | (pte & PT_PRESENT ? PFERR_PRESENT : 0) |
+				  (pte & PT_PRESENT ? reserved_bits(pte, level) : 0);
 			f->guest = true;
 			return false;
 		}
@@ -80,8 +93,7 @@ static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 			set |= PT_DIRTY;
 		if (~pte & set) {
 			pte |= set;
-			if (!gmem_write(&v->kvm->gmem, gpa, 8, pte, true))
-				v->kvm->dead = true;
+			gmem_store(v->task, v->kvm, gpa, 8, pte, true);
 			store_log_add(v->kvm, gpa >> PAGE_SHIFT, task_now(v->task));
 		}
 		if (spte_last(pte, level)) {
@@ -146,6 +158,15 @@ static int handle_fault(struct kvm_vcpu *v, const struct hw_fault *f, gva_t gva,
 	return r;
 }
 
+/* Canonical where the guest pages; else what it can form: 32 bits, or as many as nested tables have
+ * of a recorded stream of guest-physical addresses. */
+static bool addressable(const struct kvm_vcpu *v, gva_t gva)
+{
+	if (v->kvm->guest_paging)
+		return (uint64_t)((int64_t)(gva << 16) >> 16) == gva;
+	return !(gva >> (v->kvm->tdp_enabled ? 48 : 32));
+}
+
 int vcpu_translate(struct kvm_vcpu *v, gva_t gva, uint64_t need, unsigned len, uint64_t value)
 {
 	struct hw_translation tr;
@@ -153,6 +174,10 @@ int vcpu_translate(struct kvm_vcpu *v, gva_t gva, uint64_t need, unsigned len, u
 	unsigned flags;
 	bool ok;
 
+	if (!addressable(v, gva))
+		return kvmsim_err(sim_errors(v->kvm->sim), KVMSIM_EINVAL,
+				  "vCPU %u: %#llx is no address that its guest can have", v->id,
+				  (unsigned long long)gva);
 	charge(v->task, COUNT_tlb_walk, 1);
 	touch_shared(v->task);
 	ok = v->kvm->tdp_enabled && v->kvm->guest_paging ? walk_nested(v, gva, need, &tr, &f)

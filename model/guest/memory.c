@@ -7,8 +7,7 @@ void guest_store(struct kvm_vcpu *v, gpa_t gpa, unsigned len, uint64_t value)
 {
 	struct kvm *kvm = v->kvm;
 
-	if (!gmem_write(&kvm->gmem, gpa, len, value, kvm->keep_stores))
-		kvm->dead = true;
+	gmem_store(v->task, kvm, gpa, len, value, kvm->keep_stores);
 	store_log_add(kvm, gpa >> PAGE_SHIFT, task_now(v->task));
 }
 

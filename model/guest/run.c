@@ -27,14 +27,24 @@ int vcpu_to_userspace(struct kvm_vcpu *v, unsigned reason)
 	return VCPU_USERSPACE;
 }
 
+static bool take_request(struct kvm_vcpu *v, uint32_t req)
+{
+	bool made;
+
+	touch_shared(v->task);
+	task_assert_first(v->task, "its vCPU's requests");
+	made = v->requests & req;
+	v->requests &= ~req;
+	return made;
+}
+
 static bool check_request(struct kvm_vcpu *v, uint32_t req)
 {
-	touch_shared(v->task);
-	if (!(v->requests & req))
-		return false;
-	v->requests &= ~req;
-	charge(v->task, COUNT_vcpu_request, 1);
-	return true;
+	bool made = take_request(v, req);
+
+	if (made)
+		charge(v->task, COUNT_vcpu_request, 1);
+	return made;
 }
 
 static void flush_local_tlb(struct kvm_vcpu *v)
@@ -53,8 +63,8 @@ static void serve_requests(struct kvm_vcpu *v)
 		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_update_master_clock);
 	(void)check_request(v, REQ_LOAD_MMU_PGD);
 	if (check_request(v, REQ_TLB_FLUSH)) {
-		v->requests &= ~REQ_TLB_FLUSH_CURRENT;
 		flush_local_tlb(v);
+		(void)take_request(v, REQ_TLB_FLUSH_CURRENT);
 	}
 	if (check_request(v, REQ_TLB_FLUSH_CURRENT))
 		flush_local_tlb(v);
@@ -78,6 +88,7 @@ static int enter_guest(struct kvm_vcpu *v)
 		if (task_canceled(v->task))
 			return KVMSIM_ECANCELED;
 		/* Requests made before the mode changes are seen here, later ones send an IPI. */
+		task_assert_first(v->task, "its vCPU's mode and requests");
 		if (v->requests)
 			continue;
 		v->mode = IN_GUEST_MODE;
@@ -92,6 +103,7 @@ void vcpu_exit(struct kvm_vcpu *v, unsigned reason)
 {
 	charge(v->task, COUNT_vm_exit, 1);
 	touch_shared(v->task);
+	task_assert_first(v->task, "its vCPU's mode");
 	v->mode = OUTSIDE_GUEST_MODE;
 	(void)ipi_receive(v->task);
 	v->stat[STAT_exits]++;
@@ -107,6 +119,7 @@ int vcpu_ready(struct kvm_vcpu *v)
 
 	if (v->mode == IN_GUEST_MODE || v->mode == EXITING_GUEST_MODE) {
 		touch_shared(v->task);
+		task_assert_first(v->task, "its own messages");
 		if (!task_message_due(v->task))
 			return task_canceled(v->task) ? KVMSIM_ECANCELED : 0;
 		was = activity_enter(v->task, ACT_exit);

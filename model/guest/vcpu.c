@@ -32,6 +32,8 @@ void vcpu_set_cr3(struct kvm_vcpu *v, uint64_t cr3)
 
 void vcpu_set_regs(struct kvm_vcpu *v)
 {
+	touch_shared(v->task);
+	task_assert_first(v->task, "its vCPU's requests");
 	v->requests |= REQ_EVENT;
 	v->stat[STAT_host_state_reload]++;
 }
@@ -114,7 +116,7 @@ int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value)
 	r = translate(v, gva, 0, part, 0, &e);
 	if (r)
 		return r;
-	*value = gmem_read(&v->kvm->gmem, entry_gpa(e, gva), part);
+	*value = gmem_load(v->task, v->kvm, entry_gpa(e, gva), part);
 	if (part < len)
 		*value |= rest << (8 * part);
 	return 0;
@@ -240,6 +242,7 @@ int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3)
 		kvm_mmu_new_pgd(v, cr3);
 	v->cr3 = cr3;
 	touch_shared(v->task);
+	task_assert_first(v->task, "its vCPU's requests");
 	v->requests |= REQ_TLB_FLUSH_CURRENT;
 	return exit_end(v, was, vcpu_ready(v));
 }

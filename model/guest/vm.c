@@ -59,6 +59,8 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 	kvm->tdp_enabled = o->paging == PAGING_TDP;
 	kvm->guest_paging = o->mode == GUEST_LONG64;
 	kvm->check = o->check;
+	if (kvm->check)
+		sim_set_check(o->sim);
 	kvm->keep_stores = o->keep_stores;
 	r = choose_algorithms(kvm, o);
 	if (!r) {
@@ -119,7 +121,6 @@ static int ioctl_begin(struct task *t, struct kvm *kvm)
 int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm_memory_region *m)
 {
 	uint16_t was = activity_enter(t, ACT_memslot);
-	struct kvm_memory_slot *slot;
 	int r = ioctl_begin(t, kvm);
 
 	r = r ? r : slots_lock(t, kvm);
@@ -127,9 +128,6 @@ int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm
 		r = memslot_set(t, kvm, m->slot, m->flags, m->base_gfn, m->npages,
 				m->host_populated);
 		slots_unlock(t, kvm);
-		slot = id_to_memslot(kvm, m->slot);
-		if (!r && slot && memslot_logged(slot))
-			store_log_arm(slot, task_now(t));
 	}
 	activity_leave(t, was);
 	if (!r && task_canceled(t))

@@ -324,6 +324,7 @@ static int touch(struct task *t, struct cache *c, uint64_t addr, uint32_t bytes,
 		err = pcpu_of(c, t, &cpu);
 	if (err)
 		return err;
+	task_assert_first(t, "the caches");
 	uint64_t last = addr + bytes - 1;
 
 	if (c->dtlb_entries)
@@ -381,6 +382,7 @@ int cache_pollute(struct task *t, struct cache *c, uint64_t lines)
 
 	if (!c || !lines)
 		return 0;
+	task_assert_first(t, "the caches");
 	err = pcpu_of(c, t, &cpu);
 	if (err)
 		return err;

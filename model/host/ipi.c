@@ -41,6 +41,7 @@ int ipi_call_many(struct task *t, ipi_request_fn request, void *ctx, size_t n, b
 
 	if (r)
 		return r;
+	task_assert_first(t, "other tasks' requests");
 	for (size_t i = 0; i < n; i++) {
 		struct task *target = NULL;
 
@@ -67,6 +68,7 @@ unsigned ipi_receive(struct task *t)
 	struct task_message m;
 	unsigned arrived = 0;
 
+	task_assert_first(t, "its own messages");
 	while (task_take_message(t, IPI_MESSAGE, &m)) {
 		struct ipi_call *call = m.ptr;
 		cycles_t when = m.arrival > task_now(t) ? m.arrival : task_now(t);

@@ -119,6 +119,7 @@ static int try_lock(struct task *t, struct lock_queue *q, enum mode mode)
 		r = check_order(t, q);
 	if (r)
 		return r;
+	task_assert_first(t, q->class->name);
 	if (!is_free(q, mode))
 		return 0;
 	give(q, t, mode);
@@ -169,6 +170,7 @@ static void unlock(struct task *t, struct lock_queue *q, enum mode mode)
 
 	/* When cancelled it fails, and the lock is released all the same. */
 	(void)sync(t);
+	task_assert_first(t, q->class->name);
 	if (!held || (mode == SHARED) != (q->writer != t)) {
 		broken(t, mode == SHARED ? "not a reader, releases" : "not the owner, releases", q,
 		       NULL);

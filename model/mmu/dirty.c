@@ -6,7 +6,7 @@ void mark_page_dirty_in_slot(struct task *t, struct kvm *kvm, struct kvm_memory_
 {
 	uint64_t i;
 
-	if (!slot || !memslot_logged(slot))
+	if (!slot || !(memslot_flags(t, slot) & MEMSLOT_LOG_DIRTY))
 		return;
 	if (kvm->dirty->mark) {
 		kvm->dirty->mark(t, kvm, slot, gfn);
@@ -14,8 +14,10 @@ void mark_page_dirty_in_slot(struct task *t, struct kvm *kvm, struct kvm_memory_
 	}
 	i = gfn - slot->base_gfn;
 	charge(t, COUNT_mark_dirty, 1);
+	touch_shared(t); /* a harvest may exchange the bitmaps */
 	kvm_touch(t, kvm, slot->bitmap_addr + i / 64 * 8, 8, true);
 	touch_shared(t);
+	task_assert_first(t, "a dirty bitmap");
 	if (!slot->dirty_bitmap) /* logging has just ended */
 		return;
 	slot->dirty_bitmap[i / 64] |= 1ull << (i % 64);
@@ -23,5 +25,5 @@ void mark_page_dirty_in_slot(struct task *t, struct kvm *kvm, struct kvm_memory_
 
 void kvm_mark_page_dirty(struct task *t, struct kvm *kvm, gfn_t gfn)
 {
-	mark_page_dirty_in_slot(t, kvm, gfn_to_memslot(kvm, gfn), gfn);
+	mark_page_dirty_in_slot(t, kvm, memslot_now(t, kvm, gfn), gfn);
 }

@@ -6,6 +6,7 @@
 #define REQ_WAIT (REQ_TLB_FLUSH | REQ_FREE_OBSOLETE_ROOTS)
 
 struct request {
+	struct task *t;
 	struct kvm *kvm;
 	uint32_t req;
 };
@@ -16,6 +17,7 @@ static bool request_vcpu(void *ctx, size_t i, struct task **task)
 	struct kvm_vcpu *v = r->kvm->vcpus[i];
 	enum vcpu_mode mode = v->mode;
 
+	task_assert_first(r->t, "a vCPU's mode and requests");
 	*task = v->task;
 	v->requests |= r->req;
 	if (mode == IN_GUEST_MODE)
@@ -25,7 +27,7 @@ static bool request_vcpu(void *ctx, size_t i, struct task **task)
 
 bool kvm_make_all_cpus_request(struct task *t, struct kvm *kvm, uint32_t req)
 {
-	struct request r = {kvm, req};
+	struct request r = {t, kvm, req};
 
 	return ipi_call_many(t, request_vcpu, &r, kvm->n_vcpus, req & REQ_WAIT) > 0;
 }
@@ -45,12 +47,14 @@ void kvm_flush_remote_tlbs(struct task *t, struct kvm *kvm)
 void walk_lockless_begin(struct kvm_vcpu *v)
 {
 	touch_shared(v->task);
+	task_assert_first(v->task, "its vCPU's mode");
 	v->mode = READING_SHADOW_TABLES;
 }
 
 void walk_lockless_end(struct kvm_vcpu *v)
 {
 	touch_shared(v->task);
+	task_assert_first(v->task, "its vCPU's mode");
 	v->mode = OUTSIDE_GUEST_MODE;
 	(void)ipi_receive(v->task);
 }

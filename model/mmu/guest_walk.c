@@ -54,10 +54,9 @@ static void update_accessed_dirty(struct kvm_vcpu *v, struct guest_walk *w, bool
 			continue;
 		charge(v->task, COUNT_gpte_update, 1);
 		touch_shared(v->task);
-		if (!gmem_write(&v->kvm->gmem, w->pte_gpa[l - 1], 8, pte, true))
-			v->kvm->dead = true;
-		kvm_mark_page_dirty(v->task, v->kvm, w->table_gfn[l - 1]);
+		gmem_store(v->task, v->kvm, w->pte_gpa[l - 1], 8, pte, true);
 		store_log_add(v->kvm, w->table_gfn[l - 1], task_now(v->task));
+		kvm_mark_page_dirty(v->task, v->kvm, w->table_gfn[l - 1]);
 		w->ptes[l - 1] = pte;
 	}
 }
@@ -80,10 +79,9 @@ int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64
 		w->table_gfn[l - 1] = table;
 		w->pte_gpa[l - 1] = (table << PAGE_SHIFT) + pt_index(addr, l) * 8;
 		charge(v->task, COUNT_guest_walk_level, 1);
-		touch_shared(v->task);
-		if (!gfn_to_memslot(v->kvm, table))
+		if (!memslot_now(v->task, v->kvm, table))
 			return guest_fault(v, w, 0, access);
-		pte = gmem_read(&v->kvm->gmem, w->pte_gpa[l - 1], 8);
+		pte = gmem_load(v->task, v->kvm, w->pte_gpa[l - 1], 8);
 		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_paging_element, .level = l,
 				.spte = pte);
 		if (!(pte & PT_PRESENT))

@@ -176,6 +176,7 @@ static void install_memslots(struct task *t, struct kvm *kvm)
 {
 	charge(t, COUNT_memslot_update, 1);
 	touch_shared(t);
+	task_assert_first(t, "the memslots");
 	kvm->nr_by_gfn = 0;
 	kvm->nr_memslot_pages = 0;
 	for (uint32_t i = 0; i < KVM_MAX_MEMSLOTS; i++)
@@ -199,18 +200,24 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 			uint32_t flags)
 {
 	bool logged = flags & MEMSLOT_LOG_DIRTY;
+	int r;
 
 	if (slot->flags == flags)
 		return 0;
+	touch_shared(t); /* shadow pages take addresses too, under another lock */
 	if (logged && !alloc_bitmap(kvm, slot)) {
 		free_bitmap(slot);
 		return KVMSIM_ENOMEM;
 	}
 	touch_shared(t);
+	task_assert_first(t, "a memslot's flags");
 	slot->flags = flags;
 	install_memslots(t, kvm);
-	if (logged)
-		return dirty_log_enable(t, kvm, slot);
+	if (logged) {
+		r = dirty_log_enable(t, kvm, slot);
+		store_log_arm(slot, task_now(t));
+		return r;
+	}
 	touch_shared(t);
 	store_log_disarm(kvm, slot);
 	free_bitmap(slot);
@@ -236,10 +243,12 @@ static int delete_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *
 int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gfn_t base_gfn,
 		uint64_t npages, bool host_populated)
 {
+	/* What kvm_mmu_max_gfn() says, where nested tables have four levels. */
+	gfn_t end = 1ull << ((kvm->tdp_enabled ? 48 : 52) - PAGE_SHIFT);
 	struct kvm_memory_slot *slot;
 
-	if (id >= KVM_MAX_MEMSLOTS || flags & ~MEMSLOT_LOG_DIRTY || base_gfn + npages < base_gfn ||
-	    (base_gfn + npages) >> (52 - PAGE_SHIFT))
+	if (id >= KVM_MAX_MEMSLOTS || flags & ~MEMSLOT_LOG_DIRTY || npages > KVM_MEM_MAX_NR_PAGES ||
+	    base_gfn > end || npages > end - base_gfn)
 		return KVMSIM_EINVAL;
 	slot = kvm->slots[id];
 	if (!npages)
@@ -253,10 +262,13 @@ int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gf
 		if (base_gfn < kvm->by_gfn[i]->base_gfn + kvm->by_gfn[i]->npages &&
 		    kvm->by_gfn[i]->base_gfn < base_gfn + npages)
 			return KVMSIM_EINVAL;
+	touch_shared(t); /* shadow pages take addresses too, under another lock */
+	task_assert_first(t, "synthetic addresses");
 	slot = slot_new(kvm, id, flags, base_gfn, npages, host_populated);
 	if (!slot)
 		return KVMSIM_ENOMEM;
-	touch_shared(t);
+	if (memslot_logged(slot))
+		store_log_arm(slot, task_now(t));
 	kvm->slots[id] = slot;
 	install_memslots(t, kvm);
 	limit_mmu_pages(t, kvm);

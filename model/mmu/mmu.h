@@ -189,8 +189,8 @@ struct guest_walk {
 	uint64_t fault_code; /* when the guest itself must take the fault */
 };
 
-/* [running] Before any touch of what another task can see. A cancelled task goes on, to an end
- * that its caller finds with task_canceled(). */
+/* [running] Before any touch of what another task can see; task_assert_first() stands beside each.
+ * A cancelled task goes on, to an end that its caller finds with task_canceled(). */
 static inline void touch_shared(struct task *t)
 {
 	(void)sync(t);
@@ -224,10 +224,18 @@ static inline uint64_t sptep_addr(const uint64_t *sptep)
 	return sptep_to_sp(sptep)->spt_addr + spte_index(sptep) * sizeof(*sptep);
 }
 
-/* The slot of @gfn, searched for as the fault path does. */
+/* The slot of @gfn now: slots come and go under slots_lock, which no fault takes. */
+static inline struct kvm_memory_slot *memslot_now(struct task *t, const struct kvm *kvm, gfn_t gfn)
+{
+	touch_shared(t);
+	task_assert_first(t, "the memslots");
+	return gfn_to_memslot(kvm, gfn);
+}
+
+/* The same, searched for and priced as the fault path does. */
 static inline struct kvm_memory_slot *memslot_lookup(struct task *t, struct kvm *kvm, gfn_t gfn)
 {
-	struct kvm_memory_slot *slot = gfn_to_memslot(kvm, gfn);
+	struct kvm_memory_slot *slot = memslot_now(t, kvm, gfn);
 
 	charge(t, COUNT_memslot_lookup, 1);
 	if (slot)
@@ -235,11 +243,43 @@ static inline struct kvm_memory_slot *memslot_lookup(struct task *t, struct kvm 
 	return slot;
 }
 
+/* The slot's flags now, MEMSLOT_*. */
+static inline uint32_t memslot_flags(struct task *t, const struct kvm_memory_slot *slot)
+{
+	touch_shared(t);
+	task_assert_first(t, "a memslot's flags");
+	return slot->flags;
+}
+
+/* [synced] Guest memory that the model keeps, see gmem.h. */
+static inline uint64_t gmem_load(struct task *t, const struct kvm *kvm, gpa_t gpa, unsigned len)
+{
+	task_assert_first(t, "guest memory");
+	return gmem_read(&kvm->gmem, gpa, len);
+}
+
+static inline void gmem_store(struct task *t, struct kvm *kvm, gpa_t gpa, unsigned len,
+			      uint64_t value, bool create)
+{
+	task_assert_first(t, "guest memory");
+	if (!gmem_write(&kvm->gmem, gpa, len, value, create))
+		kvm->dead = true;
+}
+
 /* sptes are seen by hardware walks and fast faults, which take no lock. */
 static inline uint64_t spte_read(struct task *t, struct kvm *kvm, const uint64_t *sptep)
 {
 	kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), false);
 	touch_shared(t);
+	task_assert_first(t, "an spte");
+	return *sptep;
+}
+
+/* Once more, when it was read just before: hardware and fast faults may have changed it. */
+static inline uint64_t spte_reread(struct task *t, const uint64_t *sptep)
+{
+	touch_shared(t);
+	task_assert_first(t, "an spte");
 	return *sptep;
 }
 
@@ -247,6 +287,7 @@ static inline void spte_write(struct task *t, struct kvm *kvm, uint64_t *sptep, 
 {
 	kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), true);
 	touch_shared(t);
+	task_assert_first(t, "an spte");
 	*sptep = spte;
 }
 

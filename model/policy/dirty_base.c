@@ -77,11 +77,13 @@ long dirty_take_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 		charge(t, COUNT_bitmap_word, 1);
 		touch_word(t, kvm, slot->bitmap_addr, i, false);
 		touch_shared(t);
+		task_assert_first(t, "a dirty bitmap");
 		if (!slot->dirty_bitmap[i])
 			continue;
 		charge(t, COUNT_dirty_word, 1);
 		kvm_touch(t, kvm, slot->bitmap_addr + i * 8, 8, true);
 		touch_shared(t);
+		task_assert_first(t, "a dirty bitmap");
 		mask = slot->dirty_bitmap[i];
 		slot->dirty_bitmap[i] = 0;
 		slot->dirty_snapshot[i] = mask;
@@ -126,6 +128,7 @@ void dirty_swap_bitmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *
 	clear_snapshot(t, kvm, slot);
 	charge(t, COUNT_memslot_update, 1);
 	touch_shared(t);
+	task_assert_first(t, "a dirty bitmap");
 	bitmap = slot->dirty_bitmap;
 	addr = slot->bitmap_addr;
 	slot->dirty_bitmap = slot->dirty_snapshot;
@@ -139,6 +142,7 @@ uint64_t dirty_count(struct task *t, const struct kvm_memory_slot *slot)
 	uint64_t n = 0;
 
 	touch_shared(t);
+	task_assert_first(t, "a dirty bitmap");
 	for (uint64_t i = 0; i < memslot_bitmap_words(slot); i++)
 		n += __builtin_popcountll(slot->dirty_bitmap[i]);
 	return n;
@@ -150,6 +154,7 @@ bool dirty_any(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 		charge(t, COUNT_bitmap_word, 1);
 		touch_word(t, kvm, slot->bitmap_addr, i, false);
 		touch_shared(t);
+		task_assert_first(t, "a dirty bitmap");
 		if (slot->dirty_bitmap[i])
 			return true;
 	}
@@ -195,8 +200,7 @@ static bool walk_sp(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, vo
 
 		charge(t, COUNT_walk_spte, 1);
 		touch_word(t, kvm, sp->spt_addr, i, false);
-		touch_shared(t);
-		spte = *sptep;
+		spte = spte_reread(t, sptep);
 		if (!spte_present(spte) || !spte_writable(spte))
 			continue;
 		if (!old) {
@@ -208,8 +212,7 @@ static bool walk_sp(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, vo
 		}
 		charge(t, COUNT_write_protect, 1);
 		kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), true);
-		touch_shared(t);
-		*sptep &= ~PT_WRITABLE;
+		*sptep = spte_reread(t, sptep) & ~PT_WRITABLE;
 	}
 	return true;
 }

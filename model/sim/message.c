@@ -23,6 +23,8 @@ void task_post(struct task *from, struct task *to, cycles_t arrival, uint32_t ki
 	struct sim *s = to->sim;
 	uint32_t i;
 
+	if (to != from)
+		task_assert_first(from, "another task's messages");
 	if (to->state == TASK_DONE)
 		return;
 	if (in->n == in->cap) {
@@ -87,6 +89,10 @@ int charge_interruptible(struct task *t, uint16_t count, uint64_t n, uint64_t *d
 		return KVMSIM_ECANCELED;
 	if (task_message_due(t))
 		return 0;
+	if (cost >> 16 >= CYCLES_MAX - from) {
+		task_clock_overflow(t);
+		return KVMSIM_EINVAL;
+	}
 	if (end != from && end >= task_horizon(t)) {
 		/* Somebody may yet send a message that arrives before the end. */
 		t->state = TASK_WORKING;

@@ -29,6 +29,9 @@ int sim_create(const struct sim_opts *opts, struct sim **out)
 	s->seed = opts->seed;
 	s->replicate = opts->replicate;
 	s->reference = opts->reference;
+#ifdef KVMSIM_DEBUG
+	s->check = true;
+#endif
 	r = evq_reserve(&s->queue, 1);
 	if (!r)
 		r = ledger_init(&s->ledger, s->vocabulary);
@@ -274,6 +277,11 @@ uint64_t sim_switches(const struct sim *s)
 uint64_t sim_events(const struct sim *s)
 {
 	return s->events;
+}
+
+void sim_set_check(struct sim *s)
+{
+	s->check = true;
 }
 
 void sim_set_lookahead(struct sim *s, cycles_t lookahead)

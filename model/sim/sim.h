@@ -117,7 +117,8 @@ bool task_ended(const struct task *t);
 void task_at_end(struct task *t, void (*fn)(struct task *t));
 
 /* [running] Advances the clock by @n times the profile's price of @count and enters it in the
- * ledger under the current activity. Prices are fixed point: the remainder is carried per task. */
+ * ledger under the current activity. Prices are fixed point: the remainder is carried per task. A
+ * clock that would pass CYCLES_MAX stays, and the run fails with KVMSIM_EINVAL and a message. */
 static inline void charge(struct task *t, uint16_t count, uint64_t n);
 
 /* [running] Advances the clock by exactly @cycles, entered as @n of @count (for costs that are
@@ -127,7 +128,7 @@ static inline void charge_cycles(struct task *t, uint16_t count, uint64_t n, cyc
 /* [running] charge() of up to @n units that a message can interrupt: stops at the first boundary
  * between units at or after the arrival of a message, at once when one is due. *@done is the number
  * of units charged. Runs ahead as far as task_horizon() allows; the result is the same without.
- * 0 or KVMSIM_ECANCELED. */
+ * 0, KVMSIM_ECANCELED, or KVMSIM_EINVAL when the clock would pass CYCLES_MAX. */
 int charge_interruptible(struct task *t, uint16_t count, uint64_t n, uint64_t *done);
 
 /* [running] Returns when no other task's event comes before this task's now. 0 or
@@ -135,6 +136,17 @@ int charge_interruptible(struct task *t, uint16_t count, uint64_t n, uint64_t *d
 static inline int task_sync(struct task *t);
 /* Its short name. libc declares a sync() too, hence a macro, after libc's header was read. */
 #define sync(t) task_sync(t)
+
+/* [running] Whether nothing of another task's comes before this task's now. */
+bool task_is_first(const struct task *t);
+
+/* [running] The caller is about to touch @what, which another task can see. With the check on
+ * (sim_set_check(); always in a debug build) the run fails with KVMSIM_ECHECK, and a message that
+ * names the task and @what, if another task's time may be earlier. In a debug build it is enough
+ * that time has passed since the task last synced or was resumed, whether or not another's event
+ * happens to lie between. A task whose moment it is may touch until its clock moves. */
+static inline void task_assert_first(struct task *t, const char *what);
+void sim_set_check(struct sim *sim);
 
 /* [running] The time strictly before which this task may retire private work without sync(): the
  * first event of any other task + lookahead (only another task can send a message), or its own

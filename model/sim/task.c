@@ -19,6 +19,8 @@ int task_create(struct sim *s, const struct task_opts *opts, struct task **out)
 	if (opts->start == CYCLES_MAX || (s->running && opts->start < sim_now(s)))
 		return kvmsim_err(s->errors, KVMSIM_EINVAL, "task %s starts in the past",
 				  opts->name);
+	if (s->running) /* ids are given in order of creation */
+		task_assert_first(s->running, "the list of tasks");
 	if (id == s->cap_tasks) {
 		uint32_t cap = s->cap_tasks ? s->cap_tasks * 2 : 16;
 		struct task **p = realloc(s->task, cap * sizeof(struct task *));
@@ -43,6 +45,9 @@ int task_create(struct sim *s, const struct task_opts *opts, struct task **out)
 	t->arg = opts->arg;
 	t->start = opts->start;
 	t->hot.now = opts->start;
+#ifdef KVMSIM_DEBUG
+	t->hot.first_at = t->hot.now;
+#endif
 	t->hot.message = CYCLES_MAX;
 	t->hot.price = profile_prices(s->profile);
 	t->name = strdup(opts->name);
@@ -156,6 +161,42 @@ int task_sync_slow(struct task *t)
 	return s->canceled ? KVMSIM_ECANCELED : 0;
 }
 
+bool task_is_first(const struct task *t)
+{
+	return !evq_before(evq_first_other(&t->sim->queue, t->id),
+			   (struct evq_key){t->hot.now, t->order});
+}
+
+void task_not_first(struct task *t, const char *what)
+{
+	struct sim *s = t->sim;
+
+	if (!s->check || s->canceled || s->error)
+		return;
+#ifndef KVMSIM_DEBUG
+	/* What it has woken for this very moment comes after it. */
+	if (evq_first_other(&s->queue, t->id).time >= t->hot.now)
+		return;
+#endif
+	sim_fail(s, KVMSIM_ECHECK);
+	kvmsim_err(s->errors, KVMSIM_ECHECK,
+		   "task %s at %llu touches %s, but another task may come first: no sync() since "
+		   "its clock moved",
+		   t->name, (unsigned long long)t->hot.now, what);
+}
+
+void task_clock_overflow(struct task *t)
+{
+	struct sim *s = t->sim;
+
+	if (s->error)
+		return;
+	sim_fail(s, KVMSIM_EINVAL);
+	kvmsim_err(s->errors, KVMSIM_EINVAL,
+		   "the clock of task %s, at %llu, would pass 2^64 - 1: are the prices right?",
+		   t->name, (unsigned long long)t->hot.now);
+}
+
 cycles_t task_horizon(const struct task *t)
 {
 	struct sim *s = t->sim;
@@ -195,6 +236,8 @@ void task_wake(struct task *t, cycles_t when)
 
 	if (t->state == TASK_DONE)
 		return;
+	if (s->running)
+		task_assert_first(s->running, "another task's wake-ups");
 	if (w->n == w->cap) {
 		uint32_t cap = w->cap ? w->cap * 2 : 4;
 		cycles_t *p = realloc(w->when, cap * sizeof(*p));
@@ -241,6 +284,9 @@ static int block(struct task *t, uint16_t wait, cycles_t until)
 	if (s->canceled)
 		return KVMSIM_ECANCELED;
 	t->hot.now = evq_key(&s->queue, t->id).time;
+#ifdef KVMSIM_DEBUG
+	t->hot.first_at = t->hot.now;
+#endif
 	t->hot.row[s->vocabulary->n_counts + wait].n++;
 	t->hot.row[s->vocabulary->n_counts + wait].cycles += t->hot.now - from;
 	return take_due_wakes(t);

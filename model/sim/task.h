@@ -65,7 +65,7 @@ struct sim {
 	const struct kvmsim_errsink *errors;
 	uint64_t seed;
 	uint32_t replicate;
-	bool reference, canceled;
+	bool reference, canceled, check;
 	volatile sig_atomic_t stop;
 	int error; /* what sim_run() has to return from now on */
 

@@ -230,13 +230,16 @@ static void overflow_private(struct scene *s, struct task *t)
 		cache_touch(t, s->cache, i * 64, 8, false);
 	CU_ASSERT_EQUAL(look(s, t), 10 * 10);
 	/* 54 new lines fill the last level beside these ten; one more loses the oldest */
+	CU_ASSERT_EQUAL(sync(t), 0);
 	CU_ASSERT_EQUAL(cache_pollute(t, s->cache, 54), 0);
 	CU_ASSERT_EQUAL(look(s, t), 0);
 	cache_touch(t, s->cache, 0, 8, false);
 	CU_ASSERT_EQUAL(look(s, t), 10);
+	CU_ASSERT_EQUAL(sync(t), 0);
 	cache_pollute(t, s->cache, 1);
 	cache_touch(t, s->cache, 64, 8, false);
 	CU_ASSERT_EQUAL(look(s, t), 110);
+	CU_ASSERT_EQUAL(sync(t), 0);
 	cache_pollute(t, s->cache, 1000000000000);
 	cache_touch(t, s->cache, 0, 8, false);
 	CU_ASSERT_EQUAL(look(s, t), 110);
@@ -294,9 +297,11 @@ static void enter(struct scene *s, struct task *t)
 {
 	cache_touch(t, s->cache, FRAME, 8, false);
 	CU_ASSERT_EQUAL(look(s, t), 1100); /* no private cache */
+	CU_ASSERT_EQUAL(sync(t), 0);
 	CU_ASSERT_EQUAL(cache_vm_entry(t, s->cache), 0);
 	cache_touch(t, s->cache, FRAME, 8, false);
 	CU_ASSERT_EQUAL(look(s, t), 1000); /* flushed TLB; 63 lines of pollution leave room */
+	CU_ASSERT_EQUAL(sync(t), 0);
 	cache_vm_entry(t, s->cache);
 	cache_vm_entry(t, s->cache);
 	cache_touch(t, s->cache, FRAME, 8, false);

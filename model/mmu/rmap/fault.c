@@ -4,10 +4,13 @@
 #include "model/policy/preset.h"
 
 /* A write to a page whose shadowed entries would go stale: no fault can make it writable. */
-static bool page_tracked(const struct kvm_page_fault *f)
+static bool page_tracked(struct task *t, const struct kvm_page_fault *f)
 {
-	return f->present && f->write && f->slot &&
-	       f->slot->write_track[f->gfn - f->slot->base_gfn] && !f->rsvd;
+	if (!f->present || !f->write || !f->slot || f->rsvd)
+		return false;
+	touch_shared(t);
+	task_assert_first(t, "a memslot's write tracking");
+	return f->slot->write_track[f->gfn - f->slot->base_gfn];
 }
 
 static bool access_allowed(const struct kvm_page_fault *f, uint64_t spte)
@@ -23,8 +26,7 @@ static bool fix_spte(struct kvm_vcpu *v, const struct kvm_page_fault *f, uint64_
 		     uint64_t old, uint64_t spte)
 {
 	kvm_touch(v->task, v->kvm, sptep_addr(sptep), sizeof(*sptep), true);
-	touch_shared(v->task);
-	if (*sptep != old)
+	if (spte_reread(v->task, sptep) != old)
 		return false;
 	*sptep = spte;
 	mark_page_dirty_in_slot(v->task, v->kvm, f->slot, f->gfn);
@@ -52,7 +54,8 @@ static enum ret_pf fast_page_fault(struct kvm_vcpu *v, const struct kvm_page_fau
 		if (!(spte & SPTE_MMU_WRITABLE))
 			break;
 		/* A large page must be split first, to be logged page by page. */
-		if (sptep_to_sp(sptep)->role.level > PG_LEVEL_4K && memslot_logged(f->slot))
+		if (sptep_to_sp(sptep)->role.level > PG_LEVEL_4K &&
+		    (memslot_flags(v->task, f->slot) & MEMSLOT_LOG_DIRTY))
 			break;
 		if (fix_spte(v, f, sptep, spte, spte | PT_WRITABLE)) {
 			ret = RET_PF_FIXED;
@@ -71,10 +74,9 @@ static enum ret_pf fast_page_fault(struct kvm_vcpu *v, const struct kvm_page_fau
 static enum ret_pf faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
 	charge(v->task, COUNT_gfn_to_pfn, 1);
-	touch_shared(v->task);
 	if (!f->slot)
 		return RET_PF_EMULATE;
-	if (f->slot->flags & MEMSLOT_INVALID)
+	if (memslot_flags(v->task, f->slot) & MEMSLOT_INVALID)
 		return RET_PF_RETRY;
 	f->pfn = memslot_fault_in(f->slot, f->gfn, &f->populated);
 	f->map_writable = true;
@@ -85,7 +87,11 @@ static enum ret_pf faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f)
 
 static bool fault_stale(const struct kvm_vcpu *v)
 {
-	return v->root.sp ? sp_obsolete(v->kvm, v->root.sp) : v->requests & REQ_FREE_OBSOLETE_ROOTS;
+	if (v->root.sp)
+		return sp_obsolete(v->kvm, v->root.sp);
+	touch_shared(v->task);
+	task_assert_first(v->task, "its vCPU's requests");
+	return v->requests & REQ_FREE_OBSOLETE_ROOTS;
 }
 
 /* The part under mmu_lock. */
@@ -110,7 +116,7 @@ static int direct_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 
 	f->gfn = f->addr >> PAGE_SHIFT;
 	f->slot = memslot_lookup(v->task, v->kvm, f->gfn);
-	if (page_tracked(f))
+	if (page_tracked(v->task, f))
 		return RET_PF_EMULATE;
 	r = fast_page_fault(v, f);
 	if (r != RET_PF_INVALID)
@@ -147,7 +153,7 @@ static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 	}
 	f->gfn = gw.gfn;
 	f->slot = memslot_lookup(v->task, v->kvm, f->gfn);
-	if (page_tracked(f)) {
+	if (page_tracked(v->task, f)) {
 		walk_lockless_begin(v);
 		for (shadow_walk_init(&w, v, f->addr); shadow_walk_okay(&w);
 		     shadow_walk_next_at(&w, v->kvm, spte_read(v->task, v->kvm, w.sptep)))

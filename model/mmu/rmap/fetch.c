@@ -12,10 +12,9 @@
 static struct kvm_memory_slot *prefetch_slot(struct kvm_vcpu *v, gfn_t gfn, bool write)
 {
 	struct kvm_memory_slot *slot = memslot_lookup(v->task, v->kvm, gfn);
+	uint32_t no = MEMSLOT_INVALID | (write ? MEMSLOT_LOG_DIRTY : 0);
 
-	if (!slot || (slot->flags & MEMSLOT_INVALID) || (write && memslot_logged(slot)))
-		return NULL;
-	return slot;
+	return slot && !(memslot_flags(v->task, slot) & no) ? slot : NULL;
 }
 
 /* Maps the entries from @start to before @end of a direct page, as far as the host has the pages
@@ -69,7 +68,7 @@ static void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
 	int level = f->max_level;
 
-	if (memslot_logged(f->slot))
+	if (memslot_flags(v->task, f->slot) & MEMSLOT_LOG_DIRTY)
 		return;
 	for (; level > PG_LEVEL_4K; level--) {
 		uint64_t i = memslot_index(f->slot, f->gfn, level);
@@ -118,7 +117,8 @@ static bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t 
 	unsigned access = sp->role.access & guest_pte_access(gpte);
 	struct kvm_memory_slot *slot;
 
-	if (!(gpte & PT_PRESENT) || !(gpte & PT_ACCESSED))
+	/* NX is reserved: EFER.NXE is 0. */
+	if (!(gpte & PT_PRESENT) || !(gpte & PT_ACCESSED) || (gpte & PT_NX))
 		return false;
 	if (!(gpte & PT_DIRTY))
 		access &= ~ACC_WRITE; /* the first write has to set D */
@@ -155,15 +155,15 @@ static bool gpte_changed(struct kvm_vcpu *v, struct guest_walk *gw, int level)
 	gpa_t gpa = gw->pte_gpa[level - 1];
 	unsigned group = v->kvm->preset->prefetch;
 
-	touch_shared(v->task);
 	charge(v->task, COUNT_gpte_check, 1);
+	touch_shared(v->task);
 	if (level == PG_LEVEL_4K && group > 1) {
 		gpa_t base = gpa & ~(gpa_t)(group * 8 - 1);
 
 		for (unsigned i = 0; i < group; i++)
-			gw->prefetch_ptes[i] = gmem_read(&v->kvm->gmem, base + i * 8, 8);
+			gw->prefetch_ptes[i] = gmem_load(v->task, v->kvm, base + i * 8, 8);
 	}
-	return gmem_read(&v->kvm->gmem, gpa, 8) != gw->ptes[level - 1];
+	return gmem_load(v->task, v->kvm, gpa, 8) != gw->ptes[level - 1];
 }
 
 /* A direct page below a guest's large page whose access has changed gives way to a new one. */

@@ -112,8 +112,9 @@ void kvm_mmu_new_pgd(struct kvm_vcpu *v, gpa_t cr3)
 	if (vcpu_direct(v))
 		return;
 	charge(v->task, COUNT_root_switch, 1);
+	touch_shared(v->task); /* a root may be made invalid meanwhile, and no lock is held */
+	task_assert_first(v->task, "its vCPU's roots and requests");
 	if (find_cached_root(v, cr3)) {
-		touch_shared(v->task);
 		v->requests |= REQ_LOAD_MMU_PGD;
 		v->root.sp->write_flooding = 0;
 		v->root_valid = true;

@@ -32,11 +32,13 @@ bool sp_obsolete(const struct kvm *kvm, const struct kvm_mmu_page *sp)
 	return sp->role.invalid || sp->valid_gen != kvm->valid_gen;
 }
 
-static struct kvm_mmu_page *sp_new(struct kvm *kvm)
+static struct kvm_mmu_page *sp_new(struct task *t, struct kvm *kvm)
 {
 	struct kvm_mmu_page *sp, **map;
 	uint64_t n;
 
+	touch_shared(t); /* memslots take addresses too, under another lock */
+	task_assert_first(t, "synthetic addresses");
 	sp = aligned_alloc(PAGE_SIZE, (sizeof(*sp) + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1));
 	if (!sp)
 		return NULL;
@@ -63,7 +65,7 @@ static struct kvm_mmu_page *sp_new(struct kvm *kvm)
 /* A guest page table is going to be shadowed: writes to it must be seen. */
 static void account_shadowed(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp)
 {
-	struct kvm_memory_slot *slot = gfn_to_memslot(kvm, sp->gfn);
+	struct kvm_memory_slot *slot = memslot_now(t, kvm, sp->gfn);
 
 	kvm->indirect_pages++;
 	if (!slot)
@@ -85,7 +87,7 @@ static struct kvm_mmu_page *alloc_shadow_page(struct task *t, struct kvm *kvm, g
 	if (sp)
 		kvm->free_pages = sp->hash_next;
 	else
-		sp = sp_new(kvm);
+		sp = sp_new(t, kvm);
 	if (!sp) {
 		kvm->dead = true;
 		return NULL;
@@ -207,7 +209,7 @@ void link_shadow_page(struct kvm_vcpu *v, uint64_t *sptep, struct kvm_mmu_page *
 	charge(v->task, COUNT_link_page, 1);
 	spte_write(v->task, kvm, sptep, nonleaf_spte(sp));
 	if (pte_list_add(v->task, kvm, &sp->parent_ptes, sp->header_addr, sptep) < 0)
-		*sptep = 0;
+		spte_write(v->task, kvm, sptep, 0);
 }
 
 static struct kvm_mmu_page *skip_to_indirect(const struct kvm *kvm, struct kvm_mmu_page *sp,

@@ -10,8 +10,7 @@ static bool spte_write_protect(struct task *t, struct kvm *kvm, uint64_t *sptep,
 	if (!spte_writable(spte) && !(pt_protect && (spte & SPTE_MMU_WRITABLE)))
 		return false;
 	charge(t, COUNT_write_protect, 1);
-	touch_shared(t);
-	spte = *sptep & ~PT_WRITABLE;
+	spte = spte_reread(t, sptep) & ~PT_WRITABLE;
 	if (pt_protect)
 		spte &= ~SPTE_MMU_WRITABLE;
 	return spte_update(t, kvm, sptep, spte);

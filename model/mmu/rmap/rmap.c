@@ -18,7 +18,7 @@ static void desc_free(struct kvm *kvm, struct pte_list_desc *d)
 	kvm->free_descs = d;
 }
 
-static struct pte_list_desc *desc_alloc(struct kvm *kvm)
+static struct pte_list_desc *desc_alloc(struct task *t, struct kvm *kvm)
 {
 	struct pte_list_desc *d;
 
@@ -31,6 +31,8 @@ static struct pte_list_desc *desc_alloc(struct kvm *kvm)
 		}
 		c->next = kvm->desc_chunks;
 		kvm->desc_chunks = c;
+		touch_shared(t); /* memslots take addresses too, under another lock */
+		task_assert_first(t, "synthetic addresses");
 		for (unsigned i = DESCS_PER_CHUNK; i-- > 0;) {
 			c->desc[i].addr = kaddr_object(&kvm->kaddr, KADDR_PTE_LIST_BYTES);
 			desc_free(kvm, &c->desc[i]);
@@ -61,7 +63,7 @@ long pte_list_add(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head, u
 		return 0;
 	}
 	if (!(head->val & 1)) {
-		d = desc_alloc(kvm);
+		d = desc_alloc(t, kvm);
 		if (!d)
 			return KVMSIM_ENOMEM;
 		desc_touch(t, kvm, d, true);
@@ -75,7 +77,7 @@ long pte_list_add(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head, u
 		desc_touch(t, kvm, d, false);
 		n += PTE_LIST_EXT;
 		if (!d->more) {
-			d->more = desc_alloc(kvm);
+			d->more = desc_alloc(t, kvm);
 			if (!d->more)
 				return KVMSIM_ENOMEM;
 		}
@@ -173,7 +175,7 @@ void drop_spte(struct task *t, struct kvm *kvm, uint64_t *sptep)
 {
 	struct kvm_mmu_page *sp = sptep_to_sp(sptep);
 	gfn_t gfn = sp_gfn(sp, spte_index(sptep));
-	struct kvm_memory_slot *slot = gfn_to_memslot(kvm, gfn);
+	struct kvm_memory_slot *slot = memslot_now(t, kvm, gfn);
 	uint64_t addr;
 	struct kvm_rmap_head *head;
 

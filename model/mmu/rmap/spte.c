@@ -14,8 +14,7 @@ bool spte_update(struct task *t, struct kvm *kvm, uint64_t *sptep, uint64_t spte
 	uint64_t old;
 
 	kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), true);
-	touch_shared(t);
-	old = *sptep;
+	old = spte_reread(t, sptep);
 	*sptep = spte;
 	if (!spte_present(old))
 		return false;
@@ -66,7 +65,7 @@ static uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp,
 				spte |= PT_DIRTY;
 		}
 	}
-	if (spte_writable(spte) && memslot_logged(slot))
+	if (spte_writable(spte))
 		mark_page_dirty_in_slot(v->task, kvm, slot, gfn);
 	return spte;
 }
@@ -95,8 +94,9 @@ enum ret_pf set_spte(struct kvm_vcpu *v, struct kvm_memory_slot *slot, uint64_t 
 			was_rmapped = true;
 		}
 	}
-	spte = make_spte(v, sp, slot, access, gfn, pfn, *sptep, !fault, host_writable, &wrprot);
-	if (*sptep == spte) {
+	spte = make_spte(v, sp, slot, access, gfn, pfn, spte_reread(t, sptep), !fault,
+			 host_writable, &wrprot);
+	if (spte_reread(t, sptep) == spte) {
 		ret = RET_PF_SPURIOUS;
 	} else {
 		flush |= spte_update(t, kvm, sptep, spte);

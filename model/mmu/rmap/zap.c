@@ -15,9 +15,9 @@ static void unlink_hash(struct kvm_mmu_page *sp)
 		sp->hash_next->hash_pprev = sp->hash_pprev;
 }
 
-static void unaccount_shadowed(struct kvm *kvm, struct kvm_mmu_page *sp)
+static void unaccount_shadowed(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp)
 {
-	struct kvm_memory_slot *slot = gfn_to_memslot(kvm, sp->gfn);
+	struct kvm_memory_slot *slot = memslot_now(t, kvm, sp->gfn);
 
 	kvm->indirect_pages--;
 	if (!slot)
@@ -45,7 +45,7 @@ void prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
 		drop_parent_pte(t, kvm, sp, rmap_first(t, kvm, &sp->parent_ptes, &it));
 	}
 	if (!sp->role.invalid && !sp->role.direct)
-		unaccount_shadowed(kvm, sp);
+		unaccount_shadowed(t, kvm, sp);
 	*nr = 0;
 	if (!sp->root_count) {
 		*nr = 1;
@@ -172,13 +172,16 @@ void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
 	uint64_t gentry;
 	unsigned nr;
 
+	touch_shared(t); /* the kernel looks without the lock, too */
+	task_assert_first(t, "the number of shadowed tables");
 	if (!kvm->indirect_pages || mmu_lock(t, kvm))
 		return;
 	if (bytes == 4) {
 		gpa &= ~7ull;
 		bytes = 8;
 	}
-	gentry = bytes == 8 ? gmem_read(&kvm->gmem, gpa, 8) : 0;
+	touch_shared(t);
+	gentry = bytes == 8 ? gmem_load(t, kvm, gpa, 8) : 0;
 	kvm->stat[STAT_mmu_pte_write]++;
 	list_init(&invalid);
 	for (sp = first_indirect_sp(kvm, gpa >> PAGE_SHIFT); sp; sp = next_indirect_sp(kvm, sp)) {

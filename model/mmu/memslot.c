@@ -204,13 +204,12 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 
 	if (slot->flags == flags)
 		return 0;
-	touch_shared(t); /* shadow pages take addresses too, under another lock */
+	touch_shared(t);
+	task_assert_first(t, "a memslot's flags and synthetic addresses");
 	if (logged && !alloc_bitmap(kvm, slot)) {
 		free_bitmap(slot);
 		return KVMSIM_ENOMEM;
 	}
-	touch_shared(t);
-	task_assert_first(t, "a memslot's flags");
 	slot->flags = flags;
 	install_memslots(t, kvm);
 	if (logged) {
@@ -218,7 +217,7 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 		store_log_arm(slot, task_now(t));
 		return r;
 	}
-	touch_shared(t);
+	task_assert_first(t, "a dirty bitmap");
 	store_log_disarm(kvm, slot);
 	free_bitmap(slot);
 	return dirty_log_disable(t, kvm, slot);
@@ -227,6 +226,7 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 static int delete_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 {
 	touch_shared(t);
+	task_assert_first(t, "a memslot's flags");
 	slot->flags |= MEMSLOT_INVALID;
 	install_memslots(t, kvm);
 	kvm_mmu_zap_all_fast(t, kvm);

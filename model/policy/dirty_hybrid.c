@@ -44,6 +44,7 @@ static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 	}
 	dirty_swap_bitmap(t, kvm, slot);
 	touch_shared(t);
+	task_assert_first(t, "the number of shadow pages");
 	pages = kvm->n_used_pages + kvm->n_background;
 	if (n * 100 < pages * kvm->dirty_params.value[0]) {
 		r = protect_by_rmap(t, kvm, slot);

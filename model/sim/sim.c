@@ -174,6 +174,7 @@ void sim_task_body(void *task)
 	int r = t->fn(t, t->arg);
 
 	(void)sync(t); /* fails when cancelled: it ends all the same */
+	task_assert_first(t, "its own end");
 	if (t->at_end)
 		t->at_end(t);
 	t->state = TASK_DONE;

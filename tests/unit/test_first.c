@@ -169,4 +169,4 @@ static CU_TestInfo tests[] = {
 	{"a_moment_is_whole", a_moment_is_whole},
 	CU_TEST_INFO_NULL,
 };
-TEST_MAIN("test_first", tests)
+TEST_MAIN("first", tests)

@@ -69,7 +69,8 @@ struct kvm_memory_region {
 	bool host_populated; /* every host page present and writable before the first fault */
 };
 /* KVM_SET_USER_MEMORY_REGION: creates, deletes, or changes flags. Errors: KVMSIM_EINVAL (overlap,
- * a change of size or place), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
+ * a change of size or place, 2^31 pages or more, beyond what a gpa of 52 bits can reach, 48 with
+ * PAGING_TDP), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
 int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm_memory_region *r);
 
 /* KVM_SET_NR_MMU_PAGES: at most so many shadow pages, from now on whatever the slots' size. Errors:

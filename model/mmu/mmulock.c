@@ -29,9 +29,23 @@ void mmu_unlock(struct task *t, struct kvm *kvm)
 		spin_unlock(t, &kvm->mmu_lock.spin);
 }
 
+void mmu_lock_assert_held(struct task *t, const struct kvm *kvm, const char *what)
+{
+	/* A cancelled task may have lost it in a break. */
+	if (!kvm->check || task_canceled(t) ||
+	    (kvm->preset->mmu_lock_rw ? rwlock_is_held(t, &kvm->mmu_lock.rw)
+				      : spin_is_held(t, &kvm->mmu_lock.spin)))
+		return;
+	sim_fail(kvm->sim, KVMSIM_ECHECK);
+	kvmsim_err(sim_errors(kvm->sim), KVMSIM_ECHECK,
+		   "task %s at %llu changes %s without mmu_lock", task_name(t),
+		   (unsigned long long)task_now(t), what);
+}
+
 int mmu_lock_break(struct task *t, struct kvm *kvm)
 {
 	touch_shared(t);
+	task_assert_first(t, "who waits for mmu_lock");
 	if (!kvm->preset->mmu_lock_rw || !rwlock_is_contended(&kvm->mmu_lock.rw))
 		return 0;
 	write_unlock(t, &kvm->mmu_lock.rw);

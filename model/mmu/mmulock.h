@@ -24,6 +24,9 @@ void mmu_unlock(struct task *t, struct kvm *kvm);
 /* Lets others have mmu_lock when they wait for it, where the era's kernel does so in long loops.
  * 0 with the lock held; else as mmu_lock(). */
 int mmu_lock_break(struct task *t, struct kvm *kvm);
+/* [running] With the checkers on the run fails with KVMSIM_ECHECK and a message unless the task
+ * holds mmu_lock, which protects @what. */
+void mmu_lock_assert_held(struct task *t, const struct kvm *kvm, const char *what);
 int slots_lock(struct task *t, struct kvm *kvm);
 void slots_unlock(struct task *t, struct kvm *kvm);
 /* Exclusive holds of mmu_lock so far. */

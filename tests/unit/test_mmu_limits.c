@@ -130,6 +130,81 @@ static void recycling(void)
 	EQ(scene(&o, recycle), 0);
 }
 
+/* ---- sizes that nobody has ---- */
+
+static int absurd(struct scene *s, struct task *t)
+{
+	const uint64_t end = 1ull << ((s->o->paging == PAGING_TDP ? 48 : 52) - 12);
+	const struct {
+		uint64_t base, npages;
+	} refused[] = {
+		{1ull << 20, 1ull << 31}, /* KVM takes fewer than 2^31 pages */
+		{1ull << 20, 1ull << 40},
+		{1ull << 20, UINT64_MAX},
+		{UINT64_MAX, 1},
+		{UINT64_MAX - 7, 8},
+		{end, 1},
+		{end - 1, 2},
+	};
+	struct kvm_memory_region r = {.slot = 2, .host_populated = true};
+	struct kvm_vcpu *v;
+	uint64_t value;
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		r.base_gfn = refused[i].base;
+		r.npages = refused[i].npages;
+		EQ(kvm_set_user_memory_region(t, s->kvm, &r), KVMSIM_EINVAL);
+	}
+	r.base_gfn = end - 1;
+	r.npages = 1;
+	EQ(kvm_set_user_memory_region(t, s->kvm, &r), 0);
+	for (unsigned i = 1; i < KVM_MAX_VCPUS; i++)
+		EQ(kvm_create_vcpu(s->kvm, &v), 0);
+	for (unsigned i = KVM_MAX_VCPUS; i < 4096; i++)
+		EQ(kvm_create_vcpu(s->kvm, &v), KVMSIM_EINVAL);
+	EQ(scene_setup(s), 0);
+	EQ(vcpu_gap(s->vcpu[0], UINT32_MAX), 0);
+	/* Not canonical; past 4 GiB without paging. */
+	EQ(vcpu_read(s->vcpu[0], s->o->pte == SCENE_FLAT ? 1ull << 32 : 1ull << 47, 4, &value),
+	   KVMSIM_EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "no address that its guest can have"));
+	return kvm_check(s->kvm);
+}
+
+static void absurd_sizes_are_refused(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 64, .check = true};
+
+	EQ(scene(&o, absurd), 0);
+	o.pte = SCENE_FLAT;
+	EQ(scene(&o, absurd), 0);
+	o.pte = SCENE_4K;
+	o.paging = PAGING_TDP;
+	EQ(scene(&o, absurd), 0);
+}
+
+/* ---- locks ---- */
+
+static int zap_without_lock(struct scene *s, struct task *t)
+{
+	EQ(scene_setup(s), 0);
+	EQ(scene_loop(s, true, 0, 8), 0);
+	s->kvm->backend->zap_gfn(t, s->kvm, id_to_memslot(s->kvm, 1), SCENE_TEST >> 12);
+	return 0;
+}
+
+static void rmaps_need_mmu_lock(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 64, .check = true};
+
+	EQ(scene(&o, zap_without_lock), KVMSIM_ECHECK);
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "without mmu_lock"));
+	o.preset = "2.6.36";
+	EQ(scene(&o, zap_without_lock), KVMSIM_ECHECK);
+	o.check = false;
+	EQ(scene(&o, zap_without_lock), 0);
+}
+
 /* ---- what the back end offers to policies ---- */
 
 static int backend_ops(struct scene *s, struct task *t)
@@ -293,6 +368,8 @@ static CU_TestInfo tests[] = {
 	{"many_entries_map_one_page", many_entries_map_one_page},
 	{"a_chain_that_grows_too_long_is_dropped", a_chain_that_grows_too_long_is_dropped},
 	{"recycling", recycling},
+	{"absurd_sizes_are_refused", absurd_sizes_are_refused},
+	{"rmaps_need_mmu_lock", rmaps_need_mmu_lock},
 	{"backend_operations", backend_operations},
 	{"checkers_can_fail", checkers_can_fail},
 	{"guest_memory", guest_memory},

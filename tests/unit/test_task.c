@@ -449,6 +449,40 @@ static void deadlock_names_the_tasks(void)
 	simple_end(s);
 }
 
+/* ---- the end of time ---- */
+
+static int work_to_the_end(struct task *t, void *arg)
+{
+	uint64_t done;
+
+	charge_cycles(t, SIMPLE_ONE, 1,
+		      CYCLES_MAX - 1 - task_now(t)); /* the last moment there is */
+	note(t, 0);
+	if (*(int *)arg)
+		return charge_interruptible(t, SIMPLE_ONE, UINT64_MAX, &done);
+	charge(t, SIMPLE_ONE, 1);
+	charge(t, SIMPLE_ONE, UINT64_MAX);
+	note(t, 1);
+	return 0;
+}
+
+static void a_clock_does_not_wrap(void)
+{
+	for (int way = 0; way < 2; way++) {
+		struct sim *s = simple_sim(NULL);
+
+		n_entries = 0;
+		simple_task(s, "eternal", work_to_the_end, &way, 7);
+		CU_ASSERT_EQUAL(sim_run(s, CYCLES_MAX), KVMSIM_EINVAL);
+		CU_ASSERT_EQUAL(simple_messages, 1);
+		CU_ASSERT_PTR_NOT_NULL(strstr(simple_message, "clock of task eternal"));
+		CU_ASSERT_EQUAL(n_entries, way ? 1 : 2);
+		CU_ASSERT_EQUAL(entries[n_entries - 1].time, CYCLES_MAX - 1);
+		CU_ASSERT_EQUAL(sim_check_ledger(s), 0);
+		simple_end(s);
+	}
+}
+
 static CU_TestInfo tests[] = {{"two_tasks_take_turns", two_tasks_take_turns},
 			      {"no_wakeup_is_lost", no_wakeup_is_lost},
 			      {"synced_work_is_in_order", synced_work_is_in_order},
@@ -457,6 +491,7 @@ static CU_TestInfo tests[] = {{"two_tasks_take_turns", two_tasks_take_turns},
 			      {"a_run_goes_on_after_a_stop", a_run_goes_on_after_a_stop},
 			      {"a_run_ends_at_a_time", a_run_ends_at_a_time},
 			      {"a_tasks_error_ends_the_run", a_tasks_error_ends_the_run},
+			      {"a_clock_does_not_wrap", a_clock_does_not_wrap},
 			      {"deadlock_names_the_tasks", deadlock_names_the_tasks},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("task", tests)

@@ -83,6 +83,7 @@ static struct kvm_mmu_page *alloc_shadow_page(struct task *t, struct kvm *kvm, g
 {
 	struct kvm_mmu_page *sp = kvm->free_pages, **bucket = &kvm->hash[sp_hash(kvm, gfn)];
 
+	mmu_lock_assert_held(t, kvm, "the list of shadow pages");
 	charge(t, COUNT_sp_alloc, 1);
 	if (sp)
 		kvm->free_pages = sp->hash_next;

@@ -57,6 +57,7 @@ long pte_list_add(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head, u
 	struct pte_list_desc *d;
 	long n = 0;
 
+	mmu_lock_assert_held(t, kvm, "a reverse map");
 	kvm_touch(t, kvm, head_addr, sizeof(head->val), true);
 	if (!head->val) {
 		head->val = (uintptr_t)sptep;
@@ -106,6 +107,7 @@ void pte_list_remove(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head
 {
 	struct pte_list_desc *prev = NULL;
 
+	mmu_lock_assert_held(t, kvm, "a reverse map");
 	kvm_touch(t, kvm, head_addr, sizeof(head->val), true);
 	if (!(head->val & 1)) {
 		head->val = 0;

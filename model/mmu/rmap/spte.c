@@ -14,6 +14,7 @@ bool spte_update(struct task *t, struct kvm *kvm, uint64_t *sptep, uint64_t spte
 	uint64_t old;
 
 	kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), true);
+	mmu_lock_assert_held(t, kvm, "an spte");
 	old = spte_reread(t, sptep);
 	*sptep = spte;
 	if (!spte_present(old))

@@ -42,5 +42,5 @@ int test_main(const char *name, CU_TestInfo *tests)
 	}
 	CU_cleanup_registry();
 	printf("%s: %u passed, %u failed, %u skipped\n", name, passed, failed, skipped);
-	return failed || !passed + skipped;
+	return failed || !(passed + skipped);
 }

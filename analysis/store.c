@@ -107,12 +107,25 @@ static int execute(struct store *s, const char *sql, const char *doing)
 	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(s, doing);
 }
 
+/* WAL lives in the file, is set outside a transaction, and needs no undoing. Of two programs that
+ * set it at the same moment SQLite refuses one at once, without its busy timeout. */
+static int enter_wal(struct store *s)
+{
+	const int pause_ms = 10;
+	int rc, waited = 0;
+
+	do {
+		rc = sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+	} while (rc == SQLITE_BUSY && (waited += sqlite3_sleep(pause_ms)) < STORE_BUSY_MS);
+	return rc == SQLITE_OK ? 0 : failed(s, "creating the store");
+}
+
 static int create_schema(struct store *s)
 {
 	char ids[128];
-	/* WAL lives in the file, is set outside a transaction, and needs no undoing. */
-	int err = execute(s, "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE", "creating the store");
+	int err = enter_wal(s);
 
+	err = err ? err : execute(s, "BEGIN IMMEDIATE", "creating the store");
 	if (err)
 		return err;
 	/* Another program may have made it while this one waited. */

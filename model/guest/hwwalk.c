@@ -37,12 +37,32 @@ static bool walk_kvm_tables(struct kvm_vcpu *v, uint64_t addr, uint64_t need, ui
 		spte |= PT_ACCESSED;
 		if (spte_last(spte, level) && (need & PFERR_WRITE))
 			spte |= PT_DIRTY;
-		*sptep = spte;
+		if (*sptep != spte) /* most walks find them set: leave the line clean */
+			*sptep = spte;
 		if (spte_last(spte, level)) {
 			*leaf = spte;
 			return true;
 		}
 		sp = v->kvm->page_of_pfn[spte_pfn(spte)];
+	}
+}
+
+void vcpu_prefetch_walk(const struct kvm_vcpu *v, gva_t gva)
+{
+	const struct kvm_mmu_page *sp = v->root.sp ? v->root.sp : v->pae_root[(gva >> 30) & 3];
+
+	if (!sp || (v->kvm->tdp_enabled && v->kvm->guest_paging))
+		return;
+	for (int level = sp->role.level;; level--) {
+		const uint64_t *sptep = &sp->spt[pt_index(gva, level)];
+
+		if (level == PG_LEVEL_4K) {
+			__builtin_prefetch(sptep);
+			return;
+		}
+		if (!(*sptep & PT_PRESENT) || spte_last(*sptep, level))
+			return;
+		sp = v->kvm->page_of_pfn[spte_pfn(*sptep)];
 	}
 }
 

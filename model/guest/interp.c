@@ -2,6 +2,7 @@
 #include "model/guest/interp.h"
 
 #include "model/counts.h"
+#include "model/guest/run.h"
 #include "model/guest/vcpu_tlb.h"
 #include "model/mmu/mmu.h"
 #include "model/sim/profile.h"
@@ -30,6 +31,8 @@ static int64_t allowance(const struct task *t, uint64_t price)
 		left = 1ull << 40;
 	return price ? (int64_t)((left << PRICE_SHIFT) / price) : INT64_MAX;
 }
+
+#define LOOK_AHEAD 32 /* ops: more than the sptes that a CPU fetches at once */
 
 /* Whether nothing but the vCPU's own translation is needed for @op. */
 static inline bool hits(const struct vcpu_tlb *tlb, const struct guest_op *op)
@@ -137,6 +140,17 @@ static int retire(struct kvm_vcpu *v, const struct guest_op *op, const struct in
 	return r < 0 ? r : 0;
 }
 
+/* Misses are bound by the latency of the sptes that their walks read; the ops say which those will
+ * be. Looks at ops that were not looked at yet, up to @end. Returns @end. */
+static size_t look_ahead(const struct kvm_vcpu *v, const struct guest_op *ops, size_t from,
+			 size_t end)
+{
+	for (; from < end; from++)
+		if (hit_needs[ops[from].kind] != NEVER && !hits(&v->tlb, &ops[from]))
+			vcpu_prefetch_walk(v, ops[from].arg);
+	return end;
+}
+
 int interp_run(struct kvm_vcpu *v, struct op_source *src, const struct interp_opts *opts,
 	       struct interp_stats *stats)
 {
@@ -144,10 +158,16 @@ int interp_run(struct kvm_vcpu *v, struct op_source *src, const struct interp_op
 	long n;
 
 	while ((n = src->next(src->ctx, &ops)) > 0) {
+		size_t seen = 0;
+
 		for (size_t i = 0; i < (size_t)n; i++) {
 			i += retire_hits(v, ops + i, (size_t)n - i, stats);
 			if (i == (size_t)n)
 				break;
+			if (i + LOOK_AHEAD / 2 >= seen)
+				seen = look_ahead(v, ops, i > seen ? i : seen,
+						  i + LOOK_AHEAD < (size_t)n ? i + LOOK_AHEAD
+									     : (size_t)n);
 			int err = retire(v, &ops[i], opts);
 
 			if (err)

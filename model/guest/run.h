@@ -27,6 +27,10 @@ int vcpu_to_userspace(struct kvm_vcpu *v, unsigned reason);
 #define VCPU_EMULATED 3
 int vcpu_translate(struct kvm_vcpu *v, gva_t gva, uint64_t access, unsigned len, uint64_t value);
 
+/* A hint to the machine that the model runs on: the tables will soon be walked for @gva. Nothing
+ * happens in the model. */
+void vcpu_prefetch_walk(const struct kvm_vcpu *v, gva_t gva);
+
 /* ---- emulate.c ---- */
 
 /* An exit that KVM answers by emulating the instruction at v->rip, whose bytes it fetches through

@@ -13,6 +13,17 @@ static double cpu_seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static double aside; /* seconds in bench_aside() */
+
+uint64_t bench_aside(bench_fn fn, void *arg)
+{
+	double start = cpu_seconds();
+	uint64_t n = fn(arg);
+
+	aside += cpu_seconds() - start;
+	return n;
+}
+
 static int by_rate(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
@@ -27,9 +38,11 @@ void bench_run(const char *name, const char *unit, bench_fn fn, void *arg, const
 	fn(arg);
 	for (int i = 0; i < BENCH_ROUNDS; i++) {
 		double start = cpu_seconds();
-		uint64_t n = fn(arg);
+		uint64_t n;
 
-		rate[i] = (double)n / (cpu_seconds() - start) / 1e6;
+		aside = 0;
+		n = fn(arg);
+		rate[i] = (double)n / (cpu_seconds() - start - aside) / 1e6;
 	}
 	qsort(rate, BENCH_ROUNDS, sizeof(rate[0]), by_rate);
 	printf("%-36s %8.1f M %s/s (%.1f to %.1f), %.1f ns each; bound by %s\n", name,

@@ -13,6 +13,9 @@
 /* Does one round and returns how much it did, in @unit. */
 typedef uint64_t (*bench_fn)(void *arg);
 
+/* From within a round: does what has to be done but is not measured. Returns what @fn does. */
+uint64_t bench_aside(bench_fn fn, void *arg);
+
 void bench_run(const char *name, const char *unit, bench_fn fn, void *arg, const char *bound);
 
 #endif

@@ -15,6 +15,7 @@ void mark_page_dirty_in_slot(struct task *t, struct kvm *kvm, struct kvm_memory_
 	i = gfn - slot->base_gfn;
 	charge(t, COUNT_mark_dirty, 1);
 	touch_shared(t); /* a harvest may exchange the bitmaps */
+	task_assert_first(t, "where a dirty bitmap lies");
 	kvm_touch(t, kvm, slot->bitmap_addr + i / 64 * 8, 8, true);
 	touch_shared(t);
 	task_assert_first(t, "a dirty bitmap");

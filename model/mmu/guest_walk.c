@@ -79,7 +79,7 @@ int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64
 		w->table_gfn[l - 1] = table;
 		w->pte_gpa[l - 1] = (table << PAGE_SHIFT) + pt_index(addr, l) * 8;
 		charge(v->task, COUNT_guest_walk_level, 1);
-		if (!memslot_now(v->task, v->kvm, table))
+		if (!memslot_visible(v->task, v->kvm, table))
 			return guest_fault(v, w, 0, access);
 		pte = gmem_load(v->task, v->kvm, w->pte_gpa[l - 1], 8);
 		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_paging_element, .level = l,

@@ -232,7 +232,15 @@ static inline struct kvm_memory_slot *memslot_now(struct task *t, const struct k
 	return gfn_to_memslot(kvm, gfn);
 }
 
-/* The same, searched for and priced as the fault path does. */
+/* Whether a slot has @gfn that is not about to be deleted. */
+static inline bool memslot_visible(struct task *t, const struct kvm *kvm, gfn_t gfn)
+{
+	const struct kvm_memory_slot *slot = memslot_now(t, kvm, gfn);
+
+	return slot && !(slot->flags & MEMSLOT_INVALID);
+}
+
+/* The slot of @gfn now, searched for and priced as the fault path does. */
 static inline struct kvm_memory_slot *memslot_lookup(struct task *t, struct kvm *kvm, gfn_t gfn)
 {
 	struct kvm_memory_slot *slot = memslot_now(t, kvm, gfn);
@@ -316,7 +324,8 @@ void walk_lockless_begin(struct kvm_vcpu *v);
 void walk_lockless_end(struct kvm_vcpu *v);
 
 /* ---- load.c ---- */
-/* The root for the current CR3, made if there is none. KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
+/* The root for the current CR3, made if there is none. KVMSIM_ENOMEM, KVMSIM_ECANCELED, or
+ * KVMSIM_EINVAL, with a message, where CR3 is in no slot (the kernel: a triple fault). */
 int kvm_mmu_load(struct kvm_vcpu *v);
 void kvm_mmu_free_obsolete_roots(struct kvm_vcpu *v);
 void kvm_mmu_new_pgd(struct kvm_vcpu *v, gpa_t cr3);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/counts.h"
+#include "model/mmu/memslot.h"
 #include "tests/unit/harness.h"
 #include "tests/unit/vm_scene.h"
 
@@ -340,7 +341,38 @@ static void read_only_entries(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "0x10000000"));
 }
 
+/* The slot of the tables goes and comes back: what was shadowed is accounted for once. */
+static int tables_go(struct scene *s, struct task *t)
+{
+	struct kvm_memory_region low = {.base_gfn = 0, .npages = 512, .host_populated = true};
+	struct kvm_memory_region gone = {0};
+
+	EQ(scene_setup(s), 0);
+	EQ(id_to_memslot(s->kvm, 0)->write_track[SCENE_PML4 >> 12], 1);
+	EQ(kvm_set_user_memory_region(t, s->kvm, &gone), 0);
+	EQ(scene_read(s, SCENE_TEST), KVMSIM_EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "CR3"));
+	EQ(kvm_set_user_memory_region(t, s->kvm, &low), 0);
+	EQ(scene_read(s, SCENE_TEST), 0);
+	EQ(id_to_memslot(s->kvm, 0)->write_track[SCENE_PML4 >> 12], 1);
+	gone.slot = 1; /* another slot's end takes all shadow pages with it */
+	gone.base_gfn = SCENE_TEST >> 12;
+	EQ(kvm_set_user_memory_region(t, s->kvm, &gone), 0);
+	EQ(id_to_memslot(s->kvm, 0)->write_track[SCENE_PML4 >> 12], 0);
+	EQ(scene_read(s, SCENE_LIST), 0);
+	EQ(id_to_memslot(s->kvm, 0)->write_track[SCENE_PML4 >> 12], 1);
+	return kvm_check(s->kvm);
+}
+
+static void tables_slot_is_deleted_and_made_again(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 64, .check = true};
+
+	EQ(scene(&o, tables_go), 0);
+}
+
 static CU_TestInfo tests[] = {
+	{"tables_slot_is_deleted_and_made_again", tables_slot_is_deleted_and_made_again},
 	{"switching_roots", switching_roots},
 	{"accessed_and_dirty_bits", accessed_and_dirty_bits},
 	{"tables_in_a_logged_slot", tables_in_a_logged_slot},

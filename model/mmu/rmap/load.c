@@ -36,8 +36,13 @@ static int alloc_roots(struct kvm_vcpu *v)
 
 int kvm_mmu_load(struct kvm_vcpu *v)
 {
-	int r = mmu_lock(v->task, v->kvm);
+	int r;
 
+	if (!vcpu_direct(v) && !memslot_visible(v->task, v->kvm, v->cr3 >> PAGE_SHIFT))
+		return kvmsim_err(sim_errors(v->kvm->sim), KVMSIM_EINVAL,
+				  "vCPU %u: its CR3, %#llx, is in no memory slot", v->id,
+				  (unsigned long long)v->cr3);
+	r = mmu_lock(v->task, v->kvm);
 	if (r)
 		return r;
 	r = alloc_roots(v);

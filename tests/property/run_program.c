@@ -5,15 +5,18 @@
 
 #include "model/counts.h"
 #include "model/guest/interp.h"
+#include "model/host/cache.h"
 #include "model/params.h"
 #include "model/sim/ledger.h"
 #include "model/sim/profile.h"
 #include "tests/property/program.h"
 
 /* Prices with remainders, and a latency that lets vCPUs run ahead. */
-static const char profile_head[] = "[machine]\nname = property\nunit = cycles\nhz = 1000000000\n"
-				   "source = made up\n[param]\nipi_latency = 700\n[price]\n"
-				   "insn = 0.37\n";
+static const char profile_head[] =
+	"[machine]\nname = property\nunit = cycles\nhz = 1000000000\n"
+	"source = made up\n[param]\nipi_latency = 700\n"
+	"l2_bytes = 8192\nllc_bytes = 65536\ndtlb_entries = 64\n[price]\n"
+	"insn = 0.37\n";
 
 #define TABLES_PAGES 16
 #define PTE_FLAGS    0x67ull /* P, W, U, A, D */
@@ -22,6 +25,7 @@ struct running {
 	const struct program *p;
 	struct sim *sim;
 	struct kvm *kvm;
+	struct cache *cache;
 	struct task *vmm;
 	struct outcome *out;
 	bool logged[PROGRAM_SLOTS];
@@ -210,6 +214,8 @@ static int simulate(struct running *run, bool reference, const struct profile *p
 	const struct task_opts to = {.name = "vmm", .fn = vmm_thread, .arg = run};
 	int err = sim_create(&so, &run->sim);
 
+	if (!err && p->number % 3 == 0) /* misses depend on who comes first */
+		err = cache_create(profile, errors, &run->cache);
 	if (err)
 		return err;
 	const struct kvm_vm_opts vo = {.sim = run->sim,
@@ -218,6 +224,7 @@ static int simulate(struct running *run, bool reference, const struct profile *p
 				       .preset = p->preset,
 				       .dirty = p->dirty,
 				       .personality = "amd",
+				       .cache = run->cache,
 				       .check = p->number % 2};
 
 	err = kvm_create_vm(&vo, &run->kvm);
@@ -254,6 +261,7 @@ int program_run(const struct program *p, bool reference, struct outcome *out)
 	err = err ? err : simulate(&run, reference, profile, &errors);
 	sim_destroy(run.sim);
 	kvm_destroy_vm(run.kvm);
+	cache_destroy(run.cache);
 	profile_free(profile);
 	return err;
 }

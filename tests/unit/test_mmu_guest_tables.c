@@ -371,7 +371,29 @@ static void tables_slot_is_deleted_and_made_again(void)
 	EQ(scene(&o, tables_go), 0);
 }
 
+/* NX is reserved while EFER.NXE is 0: the kernel's prefetch stops at such an entry. */
+static int nx_neighbour(struct scene *s, struct task *t)
+{
+	uint64_t before;
+
+	(void)t;
+	EQ(scene_setup(s), 0);
+	kvm_write_guest_u64(s->kvm, 0x21000 + 3 * 8, (SCENE_TEST + 0x3000) | 0x67 | 1ull << 63);
+	before = kvm_stat(s->kvm, STAT_pages_4k);
+	EQ(scene_read(s, SCENE_TEST), 0);
+	EQ(kvm_stat(s->kvm, STAT_pages_4k) - before, 3);
+	return kvm_check(s->kvm);
+}
+
+static void prefetch_stops_at_reserved_bits(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 64, .check = true};
+
+	EQ(scene(&o, nx_neighbour), 0);
+}
+
 static CU_TestInfo tests[] = {
+	{"prefetch_stops_at_reserved_bits", prefetch_stops_at_reserved_bits},
 	{"tables_slot_is_deleted_and_made_again", tables_slot_is_deleted_and_made_again},
 	{"switching_roots", switching_roots},
 	{"accessed_and_dirty_bits", accessed_and_dirty_bits},

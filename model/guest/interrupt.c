@@ -10,6 +10,7 @@ int vcpu_interrupt(struct kvm_vcpu *v)
 		return task_canceled(v->task) ? KVMSIM_ECANCELED : 0;
 	was = activity_enter(v->task, ACT_exit);
 	touch_shared(v->task);
+	task_assert_first(v->task, "its vCPU's mode");
 	if (v->mode != OUTSIDE_GUEST_MODE) {
 		vcpu_exit(v, EXIT_INTR);
 		v->stat[STAT_irq_exits]++;

@@ -14,9 +14,9 @@
  */
 struct kvm;
 
-#define KVM_MAX_MEMSLOTS      64
+#define KVM_MAX_MEMSLOTS     64
 #define KVM_MEM_MAX_NR_PAGES ((1ull << 31) - 1) /* of one slot */
-#define NR_PAGE_SIZES	 3
+#define NR_PAGE_SIZES	     3
 
 #define MEMSLOT_LOG_DIRTY (1u << 0) /* KVM_MEM_LOG_DIRTY_PAGES */
 #define MEMSLOT_INVALID	  (1u << 16)
@@ -49,8 +49,8 @@ struct kvm_memory_slot {
 enum memslot_change { MEMSLOT_CREATE, MEMSLOT_DELETE, MEMSLOT_FLAGS };
 
 /* [running] Creates, deletes (@npages 0) or changes the flags of slot @id; slots_lock is held.
- * Errors: KVMSIM_EINVAL (overlap, other size or place, nothing to delete, more pages than KVM takes,
- * beyond what gpas of 52 bits, nested ones of 48, can reach), KVMSIM_ENOMEM,
+ * Errors: KVMSIM_EINVAL (overlap, other size or place, nothing to delete, more pages than KVM
+ * takes, beyond what gpas of 52 bits, nested ones of 48, can reach), KVMSIM_ENOMEM,
  * KVMSIM_ECANCELED. */
 int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gfn_t base_gfn,
 		uint64_t npages, bool host_populated);

@@ -46,8 +46,6 @@ struct kvm_memory_slot {
 		snapshot_addr;
 };
 
-enum memslot_change { MEMSLOT_CREATE, MEMSLOT_DELETE, MEMSLOT_FLAGS };
-
 /* [running] Creates, deletes (@npages 0) or changes the flags of slot @id; slots_lock is held.
  * Errors: KVMSIM_EINVAL (overlap, other size or place, nothing to delete, more pages than KVM
  * takes, beyond what gpas of 52 bits, nested ones of 48, can reach), KVMSIM_ENOMEM,

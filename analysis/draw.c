@@ -11,10 +11,17 @@
 
 struct draw_plan {
 	struct draw_opts opts;
-	size_t n; /* prices that are drawn */
+	size_t n; /* prices that are drawn by themselves */
 	uint16_t count[N_COUNTS];
 	double mean[N_COUNTS];
 	double *chol; /* n x n, lower */
+	/* Prices that are others times a constant: a follower moves with count[lead]. */
+	size_t n_followers;
+	struct follower {
+		uint16_t count;
+		size_t lead;
+		double mean, slope;
+	} follower[N_COUNTS];
 };
 
 #define PRICE_ONE ((double)(1u << PRICE_SHIFT))
@@ -33,6 +40,58 @@ static double covariance(const struct profile *p, uint16_t a, uint16_t b)
 	return given;
 }
 
+static double sigma(const struct profile *p, uint16_t count)
+{
+	return (double)profile_sigma(p, count) / PRICE_ONE;
+}
+
+/* The first member of the count's group with the largest error, if the two move as one: their
+ * covariance is that of a correlation of 1, but for the digits of a profile. Else the count itself.
+ */
+static uint16_t leader(const struct profile *p, uint16_t count)
+{
+	const char *group = profile_group(p, count);
+	uint16_t lead = N_COUNTS;
+
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		bool of = c == count ||
+			  (group && profile_group(p, c) && !strcmp(profile_group(p, c), group));
+
+		if (of && (lead == N_COUNTS || sigma(p, c) > sigma(p, lead)))
+			lead = c;
+	}
+	double whole = sigma(p, count) * sigma(p, lead);
+
+	return fabs(covariance(p, count, lead) - whole) < 1e-3 * whole + 2 / PRICE_ONE ? lead
+										       : count;
+}
+
+/* Sorts the prices with an error into those that are drawn and those that follow one. */
+static void sort_prices(struct draw_plan *p)
+{
+	const struct profile *profile = p->opts.profile;
+
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		if (!profile_sigma(profile, c) || leader(profile, c) != c)
+			continue;
+		p->mean[p->n] = (double)profile_price(profile, c) / PRICE_ONE;
+		p->count[p->n++] = c;
+	}
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		uint16_t lead = profile_sigma(profile, c) ? leader(profile, c) : c;
+		struct follower *f = &p->follower[p->n_followers];
+
+		if (lead == c)
+			continue;
+		*f = (struct follower){.count = c,
+				       .mean = (double)profile_price(profile, c) / PRICE_ONE,
+				       .slope = sigma(profile, c) / sigma(profile, lead)};
+		while (p->count[f->lead] != lead)
+			f->lead++;
+		p->n_followers++;
+	}
+}
+
 int draw_plan_create(const struct draw_opts *opts, const struct kvmsim_errsink *errors,
 		     struct draw_plan **out)
 {
@@ -46,12 +105,7 @@ int draw_plan_create(const struct draw_opts *opts, const struct kvmsim_errsink *
 	if (!p)
 		return kvmsim_err(errors, KVMSIM_ENOMEM, "out of memory");
 	p->opts = *opts;
-	for (uint16_t c = 0; c < N_COUNTS; c++) {
-		if (!profile_sigma(opts->profile, c))
-			continue;
-		p->mean[p->n] = (double)profile_price(opts->profile, c) / PRICE_ONE;
-		p->count[p->n++] = c;
-	}
+	sort_prices(p);
 	p->chol = calloc(p->n * p->n + 1, sizeof(*p->chol));
 	cov = calloc(p->n * p->n + 1, sizeof(*cov));
 	if (p->chol && cov) {
@@ -84,7 +138,12 @@ void draw_plan_free(struct draw_plan *p)
 
 size_t draw_prices(const struct draw_plan *p)
 {
-	return p->n;
+	return p->n + p->n_followers;
+}
+
+static void set_price(struct profile *p, uint16_t count, double price)
+{
+	profile_set_price(p, count, price > 0 ? (price_t)llround(price * PRICE_ONE) : 0);
 }
 
 int draw_replicate(const struct draw_plan *p, uint32_t replicate, struct draw *out)
@@ -105,8 +164,13 @@ int draw_replicate(const struct draw_plan *p, uint32_t replicate, struct draw *o
 	rng_init(&r, o->seed, replicate, "compare prices");
 	stats_normal_draw(&r, p->mean, p->chol, p->n, value);
 	for (size_t i = 0; i < p->n; i++)
-		profile_set_price(out->profile, p->count[i],
-				  value[i] > 0 ? (price_t)llround(value[i] * PRICE_ONE) : 0);
+		set_price(out->profile, p->count[i], value[i]);
+	for (size_t i = 0; i < p->n_followers; i++) {
+		const struct follower *f = &p->follower[i];
+
+		set_price(out->profile, f->count,
+			  f->mean + f->slope * (value[f->lead] - p->mean[f->lead]));
+	}
 	return 0;
 }
 

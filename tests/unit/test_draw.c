@@ -142,6 +142,32 @@ static void a_group_is_one_price(void)
 	profile_free(p);
 }
 
+/* Weights of one number, with the digits of a profile: 7 and 0.02 move as one, though what the
+ * rounded covariances say is no matrix of one. What the file says of two that don't stays. */
+static void a_group_has_weights(void)
+{
+	struct profile *p = profile("[machine]\nname = m\nunit = cycles\n"
+				    "[price]\ninsn = 100\nipi = 0.3\nlock = 50\nioctl = 9\n"
+				    "[sigma]\ninsn = 7.000004\nipi = 0.021\nlock = 2\nioctl = 1\n"
+				    "[covariance]\ninsn,ipi = 0.146993\ninsn,lock = 7\n"
+				    "ipi,lock = 0.021021\ninsn,ioctl = 3.5\n"
+				    "[group]\nwork = insn ipi ioctl\n");
+	struct draw_opts o = {.profile = p, .seed = 3, .n_phases = 1};
+	struct draw_plan *plan = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(draw_plan_create(&o, &sink, &plan), 0);
+	CU_ASSERT_EQUAL(draw_prices(plan), 4);
+	sample(plan, COUNT_insn, COUNT_ipi, x, y, N);
+	for (int i = 0; i < N; i++)
+		CU_ASSERT_DOUBLE_EQUAL((x[i] - 100) * 0.003, y[i] - 0.3, 2 / ONE);
+	sample(plan, COUNT_ipi, COUNT_lock, x, y, N);
+	CU_ASSERT_DOUBLE_EQUAL(correlation(), 0.5, 5 * 0.75 / 63.2);
+	sample(plan, COUNT_insn, COUNT_ioctl, x, y, N);
+	CU_ASSERT_DOUBLE_EQUAL(correlation(), 0.5, 5 * 0.75 / 63.2);
+	draw_plan_free(plan);
+	profile_free(p);
+}
+
 static void prices_are_never_negative(void)
 {
 	struct profile *p = profile("[machine]\nname = m\nunit = cycles\n"
@@ -210,6 +236,7 @@ static void metrics_by_hand(void)
 static CU_TestInfo tests[] = {{"phase_and_pages", phase_and_pages},
 			      {"prices_follow_their_covariance", prices_follow_their_covariance},
 			      {"a_group_is_one_price", a_group_is_one_price},
+			      {"a group has weights", a_group_has_weights},
 			      {"prices_are_never_negative", prices_are_never_negative},
 			      {"refuses_what_is_no_covariance", refuses_what_is_no_covariance},
 			      {"metrics_by_hand", metrics_by_hand},

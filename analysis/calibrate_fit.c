@@ -128,7 +128,7 @@ int calibrate_counts(const struct recipe *r, const double *counts, const double 
 			b[i] -= r->is_fixed[c] ? r->fixed[c] * row[c] : 0;
 		b[i] /= measured[i];
 		for (size_t g = 0; g < r->n_groups; g++)
-			for (size_t k = 0; k < r->group[g].n; k++)
+			for (size_t k = 0; k < r->group[g].n_fit; k++)
 				a[i * r->n_groups + g] += r->group[g].weight[k] *
 							  row[r->group[g].count[k]] / measured[i];
 	}

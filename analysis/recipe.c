@@ -230,16 +230,11 @@ static int on_machine(struct parse *ps, const char *key, const char *value)
 	return fail(ps, "[machine] has no %s", key);
 }
 
-static int on_group(struct parse *ps, const char *key, char *value)
+/* The counts of a group, or further ones. */
+static int on_counts(struct parse *ps, struct recipe_group *g, char *value)
 {
-	struct recipe *r = ps->r;
-	struct recipe_group *g = &r->group[r->n_groups];
 	char *save;
 
-	if (r->n_groups == RECIPE_MAX_GROUPS)
-		return fail(ps, "more than %d groups", RECIPE_MAX_GROUPS);
-	if (!text_value(ps, "the name of a group", key, g->name, sizeof(g->name)))
-		return 0;
 	for (char *w = strtok_r(value, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
 		char *star = strchr(w, '*');
 		uint16_t c;
@@ -255,8 +250,30 @@ static int on_group(struct parse *ps, const char *key, char *value)
 		if (!(g->weight[g->n++] > 0))
 			return fail(ps, "a weight is more than 0");
 	}
+	return 1;
+}
+
+static int on_group(struct parse *ps, const char *key, char *value)
+{
+	struct recipe *r = ps->r;
+	struct recipe_group *g = &r->group[r->n_groups];
+
+	if (r->n_groups == RECIPE_MAX_GROUPS)
+		return fail(ps, "more than %d groups", RECIPE_MAX_GROUPS);
+	if (!text_value(ps, "the name of a group", key, g->name, sizeof(g->name)) ||
+	    !on_counts(ps, g, value))
+		return 0;
 	r->n_groups++;
+	g->n_fit = g->n;
 	return g->n ? 1 : fail(ps, "group %s has no count", key);
+}
+
+static int on_derived(struct parse *ps, const char *key, char *value)
+{
+	for (size_t i = 0; i < ps->r->n_groups; i++)
+		if (!strcmp(ps->r->group[i].name, key))
+			return on_counts(ps, &ps->r->group[i], value);
+	return fail(ps, "there is no [group] %s above", key);
 }
 
 static int on_bounds(struct parse *ps, const char *key, const char *value)
@@ -352,6 +369,8 @@ static int on_key(void *user, const char *section, const char *key, const char *
 		ok = on_price(ps, section, key, value);
 	else if (!strcmp(section, "group"))
 		ok = on_group(ps, key, copy);
+	else if (!strcmp(section, "derived"))
+		ok = on_derived(ps, key, copy);
 	else if (!strcmp(section, "latent"))
 		ok = on_latent(ps, key, copy);
 	else if (!strcmp(section, "bounds"))

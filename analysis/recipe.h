@@ -29,10 +29,13 @@
  *	[param]     of the profile, from data sheets
  *	[fixed]     COUNT = PRICE         ; not fitted
  *	[source]    COUNT = words         ; where a fixed price comes from
- *	[group]     NAME = COUNT*WEIGHT COUNT ...  ; one fitted number: each count costs WEIGHT of
- *it [latent]    PARAM = N N ...       ; a param chosen from these values by re-simulation [bounds]
- *fitted                ; numbers that may be fitted, at most median, worst, within15     ; percent,
- *of the rows that are not fitted guest_pages           ; for the era's limit of shadow pages
+ *	[group]     NAME = COUNT*WEIGHT COUNT ...  ; one fitted number: each costs WEIGHT of it
+ *	[derived]   NAME = COUNT*WEIGHT ...        ; more counts at a group's price, not in the fit:
+ *	                                  ; the fitted rows have none of them
+ *	[latent]    PARAM = N N ...       ; a param chosen from these values by re-simulation
+ *	[bounds]    fitted                ; numbers that may be fitted, at most
+ *	            median, worst, within15     ; percent, of the rows that are not fitted
+ *	            guest_pages           ; for the era's limit of shadow pages
  *	            mmu_pages_permille    ; of them (KVM_PERMILLE_MMU_PAGES, at least 64 pages)
  *
  * Unknown sections and keys, repeated ones and values out of range are errors with file and line.
@@ -64,7 +67,7 @@ struct recipe_group {
 	char name[32];
 	uint16_t count[N_COUNTS];
 	double weight[N_COUNTS];
-	size_t n;
+	size_t n, n_fit; /* those from n_fit on are derived */
 };
 
 struct recipe {

@@ -15,13 +15,21 @@ static void put_decimal(FILE *f, double v)
 	fprintf(f, "%.6f\n", v);
 }
 
-static const struct recipe_group *group_of(const struct recipe *r, uint16_t count)
+/* The group that a count is priced in, or NULL; *i is its index there. */
+static const struct recipe_group *find_group(const struct recipe *r, uint16_t count, size_t *i)
 {
 	for (size_t g = 0; g < r->n_groups; g++)
-		for (size_t i = 0; i < r->group[g].n; i++)
-			if (r->group[g].count[i] == count)
+		for (*i = 0; *i < r->group[g].n; ++*i)
+			if (r->group[g].count[*i] == count)
 				return &r->group[g];
 	return NULL;
+}
+
+static const struct recipe_group *group_of(const struct recipe *r, uint16_t count)
+{
+	size_t i;
+
+	return find_group(r, count, &i);
 }
 
 static void put_prices(FILE *f, const struct recipe *r, const double *price, const double *cov)
@@ -48,9 +56,14 @@ static void put_sources(FILE *f, const struct recipe *r, const char *source)
 {
 	fprintf(f, "\n[source]\n");
 	for (uint16_t c = 0; c < N_COUNTS; c++) {
-		const struct recipe_group *g = group_of(r, c);
+		size_t i;
+		const struct recipe_group *g = find_group(r, c, &i);
 
-		if (g)
+		if (g && i >= g->n_fit)
+			fprintf(f, "%s = derived: %g/%g of %s%s%s\n", model_vocabulary.counts[c],
+				g->weight[i], g->weight[0], model_vocabulary.counts[g->count[0]],
+				r->source[c] ? ": " : "", r->source[c] ? r->source[c] : "");
+		else if (g)
 			fprintf(f, "%s = %s\n", model_vocabulary.counts[c], source);
 		else if (r->is_fixed[c])
 			fprintf(f, "%s = %s\n", model_vocabulary.counts[c],

@@ -70,6 +70,8 @@ static void recipes_are_read(void)
 
 static void bad_recipes_are_refused(void)
 {
+	complains(HEAD GROUPS "[derived]\nplay = walk_sp\n" BOUNDS, "no [group] play above");
+	complains(HEAD GROUPS "[derived]\nwork = ipi\n" BOUNDS, "given already");
 	complains(HEAD BOUNDS, "[group]");
 	complains(HEAD GROUPS "[bounds]\nfitted = 1\n", "2 numbers are fitted");
 	complains(HEAD GROUPS BOUNDS "median = 3\n", "given already");
@@ -101,6 +103,32 @@ static void counts_of(double *counts, double *measured, double *waited, double n
 		measured[i] = 1000 + 15 * pages[i] + 5 * words[i] + 7 * i + 40;
 		measured[i] *= 1 + (i % 2 ? noise : -noise);
 	}
+}
+
+/* More counts at a group's price: not in the fit, whatever the rows have of them. */
+static void derived_counts_are_priced_with_their_group(void)
+{
+	struct recipe *r = recipe(HEAD GROUPS "[derived]\nwork = walk_sp*2\n" BOUNDS);
+	double counts[ROWS * N_COUNTS], measured[ROWS], waited[ROWS];
+	struct calibration c;
+	char *text;
+
+	CU_ASSERT_EQUAL(recipe_fitted(r), 2);
+	CU_ASSERT_EQUAL(r->group[1].n_fit, 2);
+	counts_of(counts, measured, waited, 0);
+	for (int i = 0; i < ROWS; i++)
+		counts[i * N_COUNTS + COUNT_walk_sp] = 100 + i;
+	CU_ASSERT_EQUAL_FATAL(calibrate_counts(r, counts, measured, waited, ROWS, &sink, &c), 0);
+	CU_ASSERT_DOUBLE_EQUAL(c.price[COUNT_dirty_page], 15, 1e-8);
+	CU_ASSERT_DOUBLE_EQUAL(c.price[COUNT_walk_sp], 10, 1e-8);
+	text = recipe_profile_text(r, c.price, c.cov, 0, "fitted");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nwalk_sp = 10.000000\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nwalk_sp = derived: 2/3 of dirty_page\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nwork = dirty_page dirty_word walk_sp\n"));
+	free(text);
+	calibration_free(&c);
+	recipe_free(r);
 }
 
 static void prices_are_recovered(void)
@@ -230,13 +258,15 @@ static void profile_text_is_a_profile(void)
 	recipe_free(r);
 }
 
-static CU_TestInfo tests[] = {{"recipes_are_read", recipes_are_read},
-			      {"bad_recipes_are_refused", bad_recipes_are_refused},
-			      {"prices_are_recovered", prices_are_recovered},
-			      {"covariance_of_a_group", covariance_of_a_group},
-			      {"few_rows_widen_the_covariance", few_rows_widen_the_covariance},
-			      {"too_little_data_is_refused", too_little_data_is_refused},
-			      {"inseparable_groups_are_named", inseparable_groups_are_named},
-			      {"profile_text_is_a_profile", profile_text_is_a_profile},
-			      CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {
+	{"recipes_are_read", recipes_are_read},
+	{"bad_recipes_are_refused", bad_recipes_are_refused},
+	{"prices_are_recovered", prices_are_recovered},
+	{"derived_counts_are_priced_with_their_group", derived_counts_are_priced_with_their_group},
+	{"covariance_of_a_group", covariance_of_a_group},
+	{"few_rows_widen_the_covariance", few_rows_widen_the_covariance},
+	{"too_little_data_is_refused", too_little_data_is_refused},
+	{"inseparable_groups_are_named", inseparable_groups_are_named},
+	{"profile_text_is_a_profile", profile_text_is_a_profile},
+	CU_TEST_INFO_NULL};
 TEST_MAIN("test_calibrate", tests)

@@ -74,7 +74,7 @@ static int run_done(void *ctx, const struct run_opts *opts, const struct run_res
 	c->walked |= r->counts[COUNT_walk_sp] > 0;
 	c->runs++;
 	if (c->progress && time(NULL) > c->began + 2)
-		fprintf(stderr, "\rkvmsim: %zu runs", c->runs);
+		fprintf(stderr, "\rkvmsim: %zu run%s", c->runs, c->runs == 1 ? "" : "s");
 	if (c->args.run.store)
 		err = run_keep(c->args.run.store, &c->store, opts, r, value, &cli_errors);
 	c->store_failed = err;
@@ -150,8 +150,9 @@ static int compare(struct command *c)
 	if (c->progress && time(NULL) > c->began + 2)
 		fputc('\n', stderr);
 	if (err == KVMSIM_EINTR)
-		kvmsim_err(&cli_errors, err, "interrupted after %zu runs%s%s", c->runs,
-			   c->args.run.store && c->runs ? ", which are stored in " : "",
+		kvmsim_err(&cli_errors, err, "interrupted after %zu run%s%s%s", c->runs,
+			   c->runs == 1 ? "" : "s",
+			   c->args.run.store && c->runs ? ", stored in " : "",
 			   c->args.run.store && c->runs ? c->args.run.store : "");
 	if (err)
 		return c->store_failed ? EXIT_IO : cli_input_exit_code(err);

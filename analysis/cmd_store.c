@@ -261,7 +261,10 @@ static int check(struct store *s, const char *path, enum format format)
 				  stdout);
 	if (format == FORMAT_CSV)
 		puts("runs,whole");
-	printf(format == FORMAT_CSV ? "%ld,1\n" : "%ld runs, all whole\n", n);
+	if (format == FORMAT_CSV)
+		printf("%ld,1\n", n);
+	else
+		printf(n == 1 ? "%ld run, whole\n" : "%ld runs, all whole\n", n);
 	return 0;
 }
 

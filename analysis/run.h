@@ -11,7 +11,7 @@
 
 /*
  * One run of the model: a trace or a scenario, under one set of policies, priced by one profile.
- * Everything that replay, compare, sweep and the store know of a run is here.
+ * Everything that replay, compare and the store know of a run is here.
  */
 
 struct profile;

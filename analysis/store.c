@@ -404,6 +404,16 @@ long store_rows(struct store *s, enum store_view view, int64_t run, store_row_fn
 	return err ? err : rows;
 }
 
+/* The words of an integrity check's text, which may have a title line before it, in one line. */
+static int damaged(struct store *s, const char *text)
+{
+	const char *title = strncmp(text, "*** ", 4) ? NULL : strchr(text, '\n');
+	const char *words = title ? title + 1 : text;
+
+	return kvmsim_err(s->errors, KVMSIM_EIO, "%s: damaged (%.*s)", s->path,
+			  (int)strcspn(words, "\n"), words);
+}
+
 /* The first text of an integrity check that is not "ok". */
 static int integrity(struct store *s)
 {
@@ -415,8 +425,7 @@ static int integrity(struct store *s)
 	if (rc != SQLITE_ROW)
 		err = failed(s, "checking");
 	else if (strcmp((const char *)sqlite3_column_text(st, 0), "ok"))
-		err = kvmsim_err(s->errors, KVMSIM_EIO, "%s: damaged (%s)", s->path,
-				 (const char *)sqlite3_column_text(st, 0));
+		err = damaged(s, (const char *)sqlite3_column_text(st, 0));
 	sqlite3_finalize(st);
 	return err;
 }
@@ -438,8 +447,9 @@ long store_check(struct store *s)
 		return failed(s, "checking");
 	if (stray || partial)
 		return kvmsim_err(s->errors, KVMSIM_EIO,
-				  "%s: damaged (%" PRId64 " runs lack rows, %" PRId64
-				  " rows belong to no run)",
-				  s->path, partial, stray);
+				  "%s: damaged (%" PRId64 " run%s rows, %" PRId64
+				  " row%s to no run)",
+				  s->path, partial, partial == 1 ? " lacks" : "s lack", stray,
+				  stray == 1 ? " belongs" : "s belong");
 	return (long)runs;
 }

@@ -139,10 +139,10 @@ static int scan_blocks(struct trace_reader *r)
 		r->end += sizeof(buf) + h.stored_len;
 	}
 	r->stats.torn = true;
-	kvmsim_err(
-		r->errors, KVMSIM_ETORN,
-		"%s: offset %llu: torn: the file ends without its index; %u whole blocks are read",
-		r->name, (unsigned long long)r->end, r->n_index);
+	kvmsim_err(r->errors, KVMSIM_ETORN,
+		   "%s: offset %llu: torn: the file ends without its index; %u whole block%s read",
+		   r->name, (unsigned long long)r->end, r->n_index,
+		   r->n_index == 1 ? " is" : "s are");
 	return 0;
 }
 

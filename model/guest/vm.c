@@ -11,6 +11,30 @@
 #include "model/mmu/check.h"
 #include "model/policy/preset.h"
 
+static const char *preset_name(size_t i)
+{
+	return preset_at(i) ? preset_at(i)->name : NULL;
+}
+
+static const char *personality_name(size_t i)
+{
+	return personality_at(i) ? personality_at(i)->name : NULL;
+}
+
+/* That there is no @what called @name, and which there are. */
+static int unknown(const struct kvmsim_errsink *errors, const char *what, const char *name,
+		   const char *(*name_at)(size_t i))
+{
+	char names[256] = "";
+
+	for (size_t i = 0; name_at(i); i++) {
+		if (i)
+			strncat(names, ", ", sizeof(names) - strlen(names) - 1);
+		strncat(names, name_at(i), sizeof(names) - strlen(names) - 1);
+	}
+	return kvmsim_err(errors, KVMSIM_ENOENT, "no %s \"%s\"; there are %s", what, name, names);
+}
+
 static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 {
 	const struct kvmsim_errsink *errors = sim_errors(o->sim);
@@ -20,13 +44,10 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 
 	kvm->preset = preset_find(o->preset);
 	if (!kvm->preset)
-		return kvmsim_err(errors, KVMSIM_ENOENT,
-				  "no kernel preset \"%s\"; there are 6.1-shadow, 2.6.36",
-				  o->preset);
+		return unknown(errors, "kernel preset", o->preset, preset_name);
 	kvm->cpu = personality_find(o->personality);
 	if (!kvm->cpu)
-		return kvmsim_err(errors, KVMSIM_ENOENT,
-				  "no CPU personality \"%s\"; there are tcg, amd", o->personality);
+		return unknown(errors, "CPU personality", o->personality, personality_name);
 	r = policy_parse(FAMILY_DIRTY, o->dirty ? o->dirty : kvm->preset->dirty, errors, &d,
 			 &kvm->dirty_params);
 	if (r)

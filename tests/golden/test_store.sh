@@ -96,7 +96,7 @@ for signal in INT KILL; do
 	if [ $signal = INT ]; then
 		ok 'interrupted: 130' [ "$(cat "$dir/code")" -eq 130 ]
 		ok 'interrupted: one line' one_line
-		ok 'interrupted: says so' says '^kvmsim: interrupted after [0-9]* runs, which are stored' err
+		ok 'interrupted: says so' says '^kvmsim: interrupted after [0-9]* runs*, stored in' err
 		stored=$(sed -n 's/.*after \([0-9]*\) runs.*/\1/p' "$dir/err")
 	fi
 	ok "SIG$signal: intact" run 0 store "$dir/$signal.db" check

@@ -234,7 +234,24 @@ static void finds_damage(void)
 	sql("DELETE FROM collections WHERE run = 3 AND seq = 7");
 	CU_ASSERT_EQUAL_FATAL(store_open(path, STORE_READ, &sink, &s), 0);
 	CU_ASSERT_EQUAL(store_check(s), KVMSIM_EIO);
-	CU_ASSERT_PTR_NOT_NULL(strstr(said, "1 runs lack rows"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "1 run lacks rows"));
+	store_close(s);
+
+	/* a table's first page is no page: SQLite's words for it have two lines */
+	CU_ASSERT_EQUAL_FATAL(store_open(fresh("page.db"), STORE_WRITE, &sink, &s), 0);
+	CU_ASSERT_EQUAL(add(s, 1, 50, NULL), 0);
+	store_close(s);
+	FILE *f = fopen(path, "r+");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(fseek(f, 4096, SEEK_SET), 0);
+	for (int i = 0; i < 100; i++)
+		putc(0xee, f);
+	fclose(f);
+	CU_ASSERT_EQUAL_FATAL(store_open(path, STORE_READ, &sink, &s), 0);
+	CU_ASSERT_EQUAL(store_check(s), KVMSIM_EIO);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "damaged (Page 2: "));
+	CU_ASSERT_PTR_NULL(strchr(said, '\n'));
 	store_close(s);
 
 	/* a file cut short */

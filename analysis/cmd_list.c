@@ -20,31 +20,53 @@ static const char *const family_names[N_FAMILIES] = {
 
 static int print_policies(enum policy_family family)
 {
-	struct table *t = table_create("lllll");
+	struct table *t = table_create("lll");
 
 	if (!t)
 		return KVMSIM_ENOMEM;
-	table_cell(t, "  %s", family_names[family]);
-	for (int k = 0; k < N_MMU_KINDS; k++)
-		table_cell(t, "%s", mmu_kind_name((enum mmu_kind)k));
-	table_end_row(t);
 	for (size_t i = 0; i < policy_count(); i++) {
 		const struct policy_desc *d = policy_at(i);
 
 		if (d->family != family)
 			continue;
 		table_cell(t, "  %s", d->name);
-		for (int k = 0; k < N_MMU_KINDS; k++)
-			table_cell(t, "%s",
-				   policy_evidence_name(policy_evidence(d, (enum mmu_kind)k)));
+		table_cell(t, "%s", "");
 		table_cell(t, "%s%s", d->broken ? "[broken] " : "", d->summary);
-		table_end_row(t);
 		for (const struct policy_param *p = d->params; p && p->name; p++) {
 			table_cell(t, "    %s=%" PRIu64, p->name, p->def);
 			table_cell(t, "%" PRIu64 "..%" PRIu64, p->min, p->max);
-			table_cell(t, "%s", "");
-			table_cell(t, "%s", "");
 			table_cell(t, "%s", p->help);
+		}
+	}
+	int err = table_print(t, stdout);
+
+	table_free(t);
+	return err;
+}
+
+/* What is not in the table has none. */
+static int print_evidence(void)
+{
+	struct table *t = table_create("lllllll");
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	table_cell(t, "  policy");
+	table_cell(t, "kernel");
+	table_cell(t, "CPU");
+	for (int k = 0; k < N_MMU_KINDS; k++)
+		table_cell(t, "%s", mmu_kind_name((enum mmu_kind)k));
+	table_end_row(t);
+	for (size_t i = 0; i < policy_count(); i++) {
+		const struct policy_desc *d = policy_at(i);
+
+		for (const struct policy_proof *p = d->proofs; p && p->preset; p++) {
+			table_cell(t, "  %s", d->name);
+			table_cell(t, "%s", p->preset);
+			table_cell(t, "%s", p->cpu);
+			for (int k = 0; k < N_MMU_KINDS; k++)
+				table_cell(t, "%s", policy_evidence_name(p->on[k]));
+			table_cell(t, "%s", p->why ? p->why : "");
 		}
 	}
 	int err = table_print(t, stdout);
@@ -82,11 +104,13 @@ static int print_all(void)
 	size_t preset = 0;
 	int err = 0;
 
-	printf("Policies, and what a prediction rests on with each MMU (oracle-exact: counts equal "
-	       "to "
-	       "the\nreal kernel's; published: held-out rows predicted; none):\n");
-	for (int f = 0; !err && f < N_FAMILIES; f++)
+	for (int f = 0; !err && f < N_FAMILIES; f++) {
+		printf("%sPolicies, %s:\n", f ? "\n" : "", family_names[f]);
 		err = print_policies((enum policy_family)f);
+	}
+	printf("\nWhat a prediction rests on (oracle-exact: counts equal to the real kernel's; "
+	       "published: rows\nthat were not fitted are predicted; not listed: none):\n");
+	err = err ? err : print_evidence();
 	printf("\nPresets (--kernel):\n");
 	for (const struct kvm_preset *k = preset_at(0); k; k = preset_at(++preset))
 		printf("  %s: %s\n", k->name, k->summary);
@@ -129,7 +153,7 @@ static json_t *json_param(const char *name, uint64_t def, uint64_t min, uint64_t
 
 static json_t *json_policy(const struct policy_desc *d)
 {
-	json_t *o = json_object(), *params = json_array(), *evidence = json_object();
+	json_t *o = json_object(), *params = json_array(), *evidence = json_array();
 
 	json_put(o, "name", json_string(d->name));
 	json_put(o, "family", json_string(family_names[d->family]));
@@ -138,9 +162,17 @@ static json_t *json_policy(const struct policy_desc *d)
 	for (const struct policy_param *p = d->params; p && p->name; p++)
 		json_array_append_new(params, json_param(p->name, p->def, p->min, p->max, p->help));
 	json_put(o, "params", params);
-	for (int k = 0; k < N_MMU_KINDS; k++)
-		json_put(evidence, mmu_kind_name((enum mmu_kind)k),
-			 json_string(policy_evidence_name(policy_evidence(d, (enum mmu_kind)k))));
+	for (const struct policy_proof *p = d->proofs; p && p->preset; p++) {
+		json_t *e = json_object();
+
+		json_put(e, "kernel", json_string(p->preset));
+		json_put(e, "cpu", json_string(p->cpu));
+		for (int k = 0; k < N_MMU_KINDS; k++)
+			json_put(e, mmu_kind_name((enum mmu_kind)k),
+				 json_string(policy_evidence_name(p->on[k])));
+		json_put(e, "note", p->why ? json_string(p->why) : json_null());
+		json_array_append_new(evidence, e);
+	}
 	json_put(o, "evidence", evidence);
 	return o;
 }
@@ -244,9 +276,10 @@ const struct verb verb_list = {
 	.name = "list",
 	.summary = "list policies, presets, CPUs, profiles and workloads",
 	.usage = "list [--json]\n"
-		 "Lists the policies by family with their parameters, ranges and evidence per MMU, "
-		 "the\n"
-		 "presets, the CPUs, the built-in profiles and the workloads of scenarios.\n"
+		 "Lists the policies by family with their parameters and ranges, the evidence by "
+		 "policy,\n"
+		 "kernel, CPU and MMU, the presets, the CPUs, the built-in profiles and the "
+		 "workloads of scenarios.\n"
 		 "\n"
 		 "  --json   for programs",
 	.run = list,

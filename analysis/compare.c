@@ -355,38 +355,53 @@ static int judge_all(struct work *w)
 
 /* ---- the crossover ---- */
 
+/* GET_DIRTY_LOG means of the baseline and the policy, turn by turn. */
 static int keep_mean(void *ctx, size_t i, const struct run_result *r)
 {
-	double metric[N_METRICS];
+	double metric[N_METRICS], *mean = ctx;
 	int err = metrics_of(r, metric);
 
-	(void)i;
-	*(double *)ctx = metric[METRIC_get_dirty_log_mean];
+	mean[i] = metric[METRIC_get_dirty_log_mean];
 	return err;
 }
 
-/* GET_DIRTY_LOG mean of a policy with @sps shadow pages, stated prices and the first phase. */
-static int nominal(const struct work *w, size_t policy, uint64_t sps, double *mean)
-{
-	struct run_opts opts = w->opts->run;
-	const struct jobs one = {
-		.list = &opts, .n = 1, .run = w->opts->run_fn, .done = keep_mean, .ctx = mean};
-
-	opts.dirty = w->opts->policies[policy];
-	opts.shadow_pages = sps;
-	w->out->runs++;
-	return jobs_run(&one, opts.errors);
-}
-
+/* Of the sums over the replicates that were run at the ends of the range, here with @sps shadow
+ * pages: policy - baseline. */
 static int difference(const struct work *w, size_t policy, uint64_t sps, double *out)
 {
-	double base, other;
-	int err = nominal(w, 0, sps, &base);
+	const struct compare_opts *o = w->opts;
+	size_t n = 2 * (size_t)replicates(o, ROUND_LO);
+	struct run_opts *list = calloc(n, sizeof(*list));
+	double *mean = calloc(n, sizeof(*mean));
+	const struct jobs jobs = {.list = list,
+				  .n = n,
+				  .workers = o->workers,
+				  .run = o->run_fn,
+				  .done = keep_mean,
+				  .ctx = mean};
+	int err = list && mean ? 0 : kvmsim_err(o->run.errors, KVMSIM_ENOMEM, "out of memory");
 
-	err = err ? err : nominal(w, policy, sps, &other);
-	if (!err)
-		*out = other - base;
+	for (size_t i = 0; !err && i < n; i++) {
+		list[i] = o->run;
+		list[i].dirty = o->policies[i % 2 ? policy : 0];
+		list[i].profile = w->draw[i / 2].profile;
+		list[i].phase = w->draw[i / 2].phase;
+		list[i].shadow_pages = sps;
+		list[i].replicate = (uint32_t)(i / 2);
+	}
+	err = err ? err : jobs_run(&jobs, o->run.errors);
+	*out = 0;
+	for (size_t i = 0; !err && i < n; i++)
+		*out += i % 2 ? mean[i] : -mean[i];
+	w->out->runs += n;
+	free(list);
+	free(mean);
 	return err;
+}
+
+bool compare_depends(const struct compare *c, const struct compare_policy *p)
+{
+	return c->range && (p->lo.real != p->hi.real || p->lo.rel * p->hi.rel < 0);
 }
 
 /* Bisects to 1%, where the sides differ at the ends of the range. */
@@ -394,27 +409,23 @@ static int find_crossover(struct work *w, size_t policy)
 {
 	uint64_t lo = w->opts->shadow_lo, hi = w->opts->shadow_hi;
 	struct compare_policy *p = &w->out->policy[policy];
-	double at_lo, at_hi, at_mid;
-	int err;
+	double at_mid;
 
-	if (any_unpriced(w, policy, METRIC_get_dirty_log_mean) || !(p->lo.rel * p->hi.rel < 0))
+	if (!(p->lo.rel * p->hi.rel < 0))
 		return 0;
-	err = difference(w, policy, lo, &at_lo);
-	err = err ? err : difference(w, policy, hi, &at_hi);
-	if (err || !(at_lo * at_hi < 0))
-		return err;
 	while (hi - lo > 1 + hi / 100) {
 		uint64_t mid = lo + (hi - lo) / 2;
+		int err = difference(w, policy, mid, &at_mid);
 
-		err = difference(w, policy, mid, &at_mid);
 		if (err)
 			return err;
-		if ((at_mid < 0) == (at_lo < 0))
+		if ((at_mid < 0) == (p->lo.rel < 0))
 			lo = mid;
 		else
 			hi = mid;
 	}
 	p->crossover = lo + (hi - lo) / 2;
+	p->crossover_unpriced = any_unpriced(w, policy, METRIC_get_dirty_log_mean);
 	return 0;
 }
 

@@ -73,7 +73,11 @@ struct compare_policy {
 	enum verdict tends;	  /* what enough runs would show */
 	uint64_t runs_needed;	  /* until something is shown in some cost; 0: never */
 	struct compare_edge lo, hi;
-	uint64_t crossover; /* active shadow pages where GET_DIRTY_LOG mean changes sides; 0: not */
+	/* Active shadow pages where GET_DIRTY_LOG mean changes sides between lo and hi; 0: it does
+	 * not. Where counts that differ lack their price, it is where it would if they cost
+	 * nothing. */
+	uint64_t crossover;
+	bool crossover_unpriced;
 };
 
 struct compare {
@@ -90,6 +94,9 @@ struct compare {
  * for options out of range. */
 int compare_run(const struct compare_opts *opts, struct compare *out);
 void compare_free(struct compare *c);
+
+/* Whether the two ends of the range differ, in the verdict or in the mean's sign. */
+bool compare_depends(const struct compare *c, const struct compare_policy *p);
 
 /* Splits "walk,mask,hybrid,threshold=3" into policies: an item with '=' belongs to the policy
  * before it. *out holds *n texts, freed as compare_free_policies(*out, *n). KVMSIM_EINVAL (an

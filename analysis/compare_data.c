@@ -11,12 +11,6 @@
 
 /* A comparison for programs. Fractions stay fractions (-0.71 is 71% less). */
 
-static const char *evidence(const struct compare_view *v, size_t policy)
-{
-	return policy_evidence_name(
-		run_evidence(&v->opts->run, v->c->policy[policy].text, v->preset));
-}
-
 static const char *gap_name(enum compare_gap gap)
 {
 	return gap == GAP_ZERO ? "baseline 0" : gap == GAP_UNPRICED ? "not priced" : NULL;
@@ -82,7 +76,7 @@ int compare_print_csv(const struct compare_view *v, FILE *to)
 					csv_text(&csv, NULL);
 			}
 			csv_text(&csv, gap_name(p->gap[m]));
-			csv_text(&csv, evidence(v, k));
+			csv_text(&csv, run_evidence(&v->opts->run, p->text, v->preset));
 			csv_end_row(&csv);
 		}
 	}
@@ -147,7 +141,7 @@ static json_t *policy_json(const struct compare_view *v, size_t k)
 	json_t *o = json_object(), *list = json_array(), *unpriced = json_array();
 
 	json_put(o, "policy", text(p->text));
-	json_put(o, "evidence", text(evidence(v, k)));
+	run_evidence_json(o, &v->opts->run, p->text, v->preset);
 	json_put(o, "real", text(verdict_name(p->real)));
 	json_put(o, "model", text(verdict_name(p->model)));
 	json_put(o, "tends", text(verdict_name(p->tends)));
@@ -159,9 +153,11 @@ static json_t *policy_json(const struct compare_view *v, size_t k)
 	if (v->c->range) {
 		json_put(o, "at_lo", edge_json(v->opts->shadow_lo, &p->lo));
 		json_put(o, "at_hi", edge_json(v->opts->shadow_hi, &p->hi));
-		json_put(o, "depends_on_shadow_pages", json_boolean(p->lo.real != p->hi.real));
+		json_put(o, "depends_on_shadow_pages", json_boolean(compare_depends(v->c, p)));
 		json_put(o, "crossover_shadow_pages",
 			 p->crossover ? json_u64(p->crossover) : json_null());
+		if (p->crossover)
+			json_put(o, "crossover_not_priced", json_boolean(p->crossover_unpriced));
 	}
 	for (int m = 0; m < N_METRICS; m++)
 		json_array_append_new(list, pair_json(v, p, m));
@@ -203,7 +199,7 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 	json_put(real, "power", json_real(vo->power));
 	json_put(o, "real_machines", real);
 	json_put(baseline, "policy", text(v->c->policy[0].text));
-	json_put(baseline, "evidence", text(evidence(v, 0)));
+	run_evidence_json(baseline, &opts->run, v->c->policy[0].text, v->preset);
 	json_put(o, "baseline", baseline);
 	for (size_t k = 1; k < v->c->n; k++)
 		json_array_append_new(list, policy_json(v, k));

@@ -11,12 +11,6 @@
 
 /* For people: tables first, verdicts last, where a terminal ends. */
 
-static const char *evidence(const struct compare_view *v, size_t policy)
-{
-	return policy_evidence_name(
-		run_evidence(&v->opts->run, v->c->policy[policy].text, v->preset));
-}
-
 /* @value to the digit that @noise leaves standing; whole numbers where it leaves more. */
 static const char *to_noise(char buf[OUT_TEXT], double value, double noise)
 {
@@ -73,11 +67,6 @@ static void print_unpriced(const struct compare_view *v, const struct compare_po
 	}
 	if (n > shown)
 		fprintf(to, " and %d more", n - shown);
-}
-
-static bool depends(const struct compare_view *v, const struct compare_policy *p)
-{
-	return v->c->range && (p->lo.real != p->hi.real || p->lo.rel * p->hi.rel < 0);
 }
 
 static void print_runs(uint64_t runs, FILE *to)
@@ -141,7 +130,7 @@ static void print_verdict(const struct compare_view *v, const struct compare_pol
 		print_runs(p->runs_needed, to);
 		fputs(" are enough", to);
 	}
-	if (real && depends(v, p))
+	if (real && compare_depends(v->c, p))
 		fputs("; depends on the number of active shadow pages", to);
 	fputc('\n', to);
 	if (which != VERDICT_CANNOT_TELL && real && isfinite(least_break_even(p))) {
@@ -163,10 +152,11 @@ static void print_range(const struct compare_view *v, const struct compare_polic
 	fprintf(to, "  %s: %s at %s (GET_DIRTY_LOG mean %s), %s at %s (%s)", p->text,
 		verdict_name(p->lo.real), out_u64(lo, o->shadow_lo), percent(a, p->lo.rel, 0),
 		verdict_name(p->hi.real), out_u64(hi, o->shadow_hi), percent(b, p->hi.rel, 0));
-	if (depends(v, p))
+	if (compare_depends(v->c, p))
 		fputs(": depends on the number of active shadow pages", to);
 	if (p->crossover)
-		fprintf(to, "; crossover at about %s", out_u64(at, p->crossover));
+		fprintf(to, "; crossover at about %s%s", out_u64(at, p->crossover),
+			p->crossover_unpriced ? " if what is not priced cost nothing" : "");
 	fputc('\n', to);
 }
 
@@ -184,43 +174,23 @@ static void value_cells(struct table *t, enum compare_gap gap, double mean, doub
 	table_cell(t, "%.1f%%", sd_percent(sd, mean));
 }
 
-static void pair_cells(struct table *t, const struct compare_policy *p, int m)
+/* Why there is no difference to show; NULL when there is one. */
+static const char *no_answer(const struct compare_policy *p, int m)
 {
-	const struct verdict_pair *q = &p->pair[m];
-	double half = (q->rel.hi - q->rel.lo) / 2;
-	char a[OUT_TEXT], b[OUT_TEXT];
-
-	if (p->gap[m] == GAP_ZERO) {
-		table_cell(t, "cannot tell (%s)", q->mean > 0 ? "baseline 0" : "both 0");
-		return;
-	}
-	if (p->gap[m] == GAP_UNPRICED) {
-		table_cell(t, "cannot tell (not priced)");
-		return;
-	}
-	table_cell(t, "%s", percent(a, q->rel.value, half));
-	table_cell(t, "%s to %s", percent(a, q->rel.lo, half), percent(b, q->rel.hi, half));
-	half = (q->rel_hi - q->rel_lo) / 2;
-	table_cell(t, "%s to %s", percent(a, q->rel_lo, half), percent(b, q->rel_hi, half));
-	if (!metric_is_cost(m))
-		return;
-	table_cell(t, "%s", verdict_name(q->model));
-	table_cell(t, "%s", verdict_name(q->real));
-	if (q->runs_needed)
-		table_cell(t, "%s (%s)", out_u64(a, q->runs_needed), verdict_name(q->tends));
-	else
-		table_cell(t, "never");
+	if (p->gap[m] == GAP_ZERO)
+		return p->pair[m].mean > 0 ? "cannot tell (baseline 0)" : "cannot tell (both 0)";
+	return p->gap[m] == GAP_UNPRICED ? "cannot tell (not priced)" : NULL;
 }
 
-static int print_table(const struct compare_view *v, const struct compare_policy *p, FILE *to)
+static int print_values(const struct compare_view *v, const struct compare_policy *p, FILE *to)
 {
 	const char *unit = profile_unit(v->opts->run.profile);
-	struct table *t = table_create("llrrrrrrrlll");
+	struct table *t = table_create("llrrrrrr");
+	char a[OUT_TEXT], b[OUT_TEXT];
 	int err;
 
 	if (!t)
 		return KVMSIM_ENOMEM;
-	fprintf(to, "\n%s against %s\n", p->text, v->c->policy[0].text);
 	table_cell(t, "metric");
 	table_cell(t, "unit");
 	table_cell(t, "baseline");
@@ -229,16 +199,19 @@ static int print_table(const struct compare_view *v, const struct compare_policy
 	table_cell(t, "sd");
 	table_cell(t, "difference");
 	table_cell(t, "%g%% interval", 100 * v->opts->verdict.level);
-	table_cell(t, "%g%% of replicates", 100 * v->opts->verdict.level);
-	table_cell(t, "model");
-	table_cell(t, "%" PRIu64 " runs", v->opts->verdict.runs);
-	table_cell(t, "runs to settle");
 	for (int m = 0; m < N_METRICS; m++) {
+		const struct verdict_pair *q = &p->pair[m];
+		double half = (q->rel.hi - q->rel.lo) / 2;
+
 		table_cell(t, "%s", metric_desc[m].title);
 		table_cell(t, "%s", metric_unit(m, unit));
-		value_cells(t, p->gap[m], p->pair[m].base_mean, p->pair[m].base_sd);
-		value_cells(t, p->gap[m], p->pair[m].mean, p->pair[m].sd);
-		pair_cells(t, p, m);
+		value_cells(t, p->gap[m], q->base_mean, q->base_sd);
+		value_cells(t, p->gap[m], q->mean, q->sd);
+		if (!no_answer(p, m)) {
+			table_cell(t, "%s", percent(a, q->rel.value, half));
+			table_cell(t, "%s to %s", percent(a, q->rel.lo, half),
+				   percent(b, q->rel.hi, half));
+		}
 		table_end_row(t);
 	}
 	err = table_print(t, to);
@@ -246,12 +219,62 @@ static int print_table(const struct compare_view *v, const struct compare_policy
 	return err;
 }
 
+/* Of the costs. */
+static int print_judged(const struct compare_view *v, const struct compare_policy *p, FILE *to)
+{
+	struct table *t = table_create("lllll");
+	char a[OUT_TEXT], b[OUT_TEXT];
+	int err;
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	table_cell(t, "verdict on");
+	table_cell(t, "model");
+	table_cell(t, "%" PRIu64 " runs", v->opts->verdict.runs);
+	table_cell(t, "runs to settle");
+	table_cell(t, "%g%% of replicates", 100 * v->opts->verdict.level);
+	for (int m = 0; m < N_METRICS; m++) {
+		const struct verdict_pair *q = &p->pair[m];
+		double half = (q->rel_hi - q->rel_lo) / 2;
+
+		if (!metric_is_cost(m))
+			continue;
+		table_cell(t, "%s", metric_desc[m].title);
+		if (no_answer(p, m)) {
+			table_cell(t, "%s", no_answer(p, m));
+			table_end_row(t);
+			continue;
+		}
+		table_cell(t, "%s", verdict_name(q->model));
+		table_cell(t, "%s", verdict_name(q->real));
+		if (q->runs_needed)
+			table_cell(t, "%s (%s)", out_u64(a, q->runs_needed),
+				   verdict_name(q->tends));
+		else
+			table_cell(t, "never");
+		table_cell(t, "%s to %s", percent(a, q->rel_lo, half), percent(b, q->rel_hi, half));
+	}
+	err = table_print(t, to);
+	table_free(t);
+	return err;
+}
+
+static int print_table(const struct compare_view *v, const struct compare_policy *p, FILE *to)
+{
+	int err;
+
+	fprintf(to, "\n%s against %s\n", p->text, v->c->policy[0].text);
+	err = print_values(v, p, to);
+	fputc('\n', to);
+	return err ? err : print_judged(v, p, to);
+}
+
 static void print_head(const struct compare_view *v, FILE *to)
 {
 	const struct compare_opts *o = v->opts;
 	char a[OUT_TEXT], b[OUT_TEXT];
 
-	fprintf(to, "%s, slot %s, kernel %s on %s, CPU %s, profile %s (%s)\n",
+	fprintf(to, "%s, slot %s,\nkernel %s on %s, CPU %s, profile %s (%s)\n",
 		o->run.trace ? o->run.trace : o->run.scenario, o->run.slot ? o->run.slot : "all",
 		v->preset, mmu_kind_name(RUN_MMU), run_cpu(&o->run), profile_name(o->run.profile),
 		profile_unit(o->run.profile));
@@ -261,20 +284,19 @@ static void print_head(const struct compare_view *v, FILE *to)
 	fprintf(to, "; active shadow pages %s", out_u64(a, o->shadow_lo));
 	if (v->c->range)
 		fprintf(to, " to %s", out_u64(b, o->shadow_hi));
-	fprintf(to, "; drawn in each: %s%s%zu prices\n", o->n_phases > 1 ? "phase, " : "",
-		v->c->range ? "shadow pages, " : "", v->c->n_prices);
+	fprintf(to, ";\ndrawn in each: %s%s%zu price%s\n", o->n_phases > 1 ? "phase, " : "",
+		v->c->range ? "shadow pages, " : "", v->c->n_prices,
+		v->c->n_prices == 1 ? "" : "s");
 	if (v->c->torn)
 		fputs("The trace ends early: this covers what was there.\n", to);
 }
 
-int compare_print(const struct compare_view *v, FILE *to)
+/* The verdicts, and what they rest on. */
+static int print_verdicts(const struct compare_view *v, FILE *to)
 {
 	const struct compare_opts *o = v->opts;
 	int err = 0;
 
-	print_head(v, to);
-	for (size_t k = 1; !err && k < v->c->n; k++)
-		err = print_table(v, &v->c->policy[k], to);
 	fprintf(to,
 		"\nOn real machines, %" PRIu64
 		" runs of each against %s (run-to-run spread %g%% %s, smallest effect %g%%, "
@@ -283,8 +305,9 @@ int compare_print(const struct compare_view *v, FILE *to)
 		100 * o->verdict.min_effect, 100 * o->verdict.power);
 	for (size_t k = 1; k < v->c->n; k++)
 		print_verdict(v, &v->c->policy[k], true, to);
-	fprintf(to, "In the model (paired replicates, %g%%, Holm's correction):\n",
-		100 * o->verdict.level);
+	fprintf(to,
+		"In the model (paired replicates, %g%%, Holm's correction; below %g%% is same):\n",
+		100 * o->verdict.level, 100 * o->verdict.min_effect / VERDICT_SAME_PART);
 	for (size_t k = 1; k < v->c->n; k++)
 		print_verdict(v, &v->c->policy[k], false, to);
 	if (v->c->range) {
@@ -292,9 +315,34 @@ int compare_print(const struct compare_view *v, FILE *to)
 		for (size_t k = 1; k < v->c->n; k++)
 			print_range(v, &v->c->policy[k], to);
 	}
-	fprintf(to, "Evidence on %s:", mmu_kind_name(RUN_MMU));
-	for (size_t k = 0; k < v->c->n; k++)
-		fprintf(to, "%s %s %s", k ? "," : "", v->c->policy[k].text, evidence(v, k));
-	fputc('\n', to);
+	fprintf(to, "Evidence with kernel %s on CPU %s:\n", v->preset, run_cpu(&o->run));
+	for (size_t k = 0; !err && k < v->c->n; k++) {
+		char *text = run_evidence_text(&o->run, v->c->policy[k].text, v->preset);
+
+		if (text)
+			fprintf(to, "  %s: %s\n", v->c->policy[k].text, text);
+		else
+			err = KVMSIM_ENOMEM;
+		free(text);
+	}
+	return err;
+}
+
+int compare_print(const struct compare_view *v, FILE *to)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	int err = f ? print_verdicts(v, f) : KVMSIM_ENOMEM;
+
+	if (f && fclose(f))
+		err = KVMSIM_ENOMEM;
+	if (!err)
+		print_head(v, to);
+	for (size_t k = 1; !err && k < v->c->n; k++)
+		err = print_table(v, &v->c->policy[k], to);
+	if (!err)
+		out_wrapped(text, 4, to);
+	free(text);
 	return err;
 }

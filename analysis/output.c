@@ -131,6 +131,42 @@ int table_print(const struct table *t, FILE *to)
 	return 0;
 }
 
+/* How much of a line goes into @room columns: up to its last space there, else to its first. */
+static size_t fitting(const char *line, size_t len, size_t room)
+{
+	size_t at = 0;
+
+	for (size_t i = 1; i < len; i++) {
+		if (at && i > room)
+			return at;
+		if (line[i] == ' ' && line[i - 1] != ' ')
+			at = i;
+	}
+	return len > room && at ? at : len;
+}
+
+void out_wrapped(const char *text, int indent, FILE *to)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n"), blank = strspn(text, " ");
+		int by = 0;
+
+		/* what a line begins with is no place to break it */
+		do {
+			size_t n =
+				blank + fitting(text + blank, len - blank, OUT_WIDTH - by - blank);
+
+			fprintf(to, "%*s%.*s\n", by, "", (int)n, text);
+			n += text[n] == ' ';
+			text += n;
+			len -= n;
+			by = indent;
+			blank = 0;
+		} while (len);
+		text += *text == '\n';
+	}
+}
+
 /* ---- CSV ---- */
 
 void csv_text(struct csv_out *c, const char *text)

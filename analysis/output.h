@@ -26,6 +26,11 @@ void table_end_row(struct table *t);
 /* Prints with two spaces between columns and none at a line's end. 0 or KVMSIM_ENOMEM. */
 int table_print(const struct table *t, FILE *to);
 
+/* Prints lines of text with those that are too long broken at spaces, further ones indented by
+ * @indent. */
+#define OUT_WIDTH 112
+void out_wrapped(const char *text, int indent, FILE *to);
+
 /* ---- CSV (RFC 4180: fields quoted where needed; rows end in LF) ---- */
 struct csv_out {
 	FILE *to;

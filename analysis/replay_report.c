@@ -186,11 +186,6 @@ static int print_figures(const struct run_opts *o, const struct run_result *r, F
 	return err;
 }
 
-static const char *evidence(const struct run_opts *o, const struct run_result *r)
-{
-	return policy_evidence_name(run_evidence(o, o->dirty, r->preset));
-}
-
 int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 {
 	fprintf(to, "%s under %s, preset %s, CPU %s, priced as %s\n\n",
@@ -200,14 +195,19 @@ int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 
 	err = err ? err : print_figures(o, r, to);
 	err = err ? err : print_cycles(o, r, to);
-	fprintf(to, "\nEvidence for %s on %s: %s.\n", o->dirty, mmu_kind_name(RUN_MMU),
-		evidence(o, r));
+	char *evidence = run_evidence_text(o, o->dirty, r->preset);
+
+	if (!evidence)
+		return KVMSIM_ENOMEM;
+	fprintf(to, "\nEvidence for %s: %s.\n", o->dirty, evidence);
+	free(evidence);
 	fprintf(to, "Checks: the ledger's sum is the elapsed time of all %zu tasks", r->n_tasks);
 	if (o->check)
 		fprintf(to,
-			"; sptes, rmaps, TLBs consistent; %" PRIu64 " lost stores, %" PRIu64
-			" pages reported without a store",
-			r->lost_stores, r->false_dirties);
+			"; sptes, rmaps, TLBs consistent; %" PRIu64 " lost store%s, %" PRIu64
+			" page%s reported without a store",
+			r->lost_stores, r->lost_stores == 1 ? "" : "s", r->false_dirties,
+			r->false_dirties == 1 ? "" : "s");
 	fprintf(to, ".\n");
 	if (r->torn)
 		fprintf(to, "The trace is torn: this covers it up to its last whole block.\n");
@@ -363,7 +363,7 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 	json_put(j, "provenance", json_provenance(o, r));
 	json_put(j, "dirty", json_string(o->dirty));
 	json_put(j, "mmu", json_string(mmu_kind_name(RUN_MMU)));
-	json_put(j, "evidence", json_string(evidence(o, r)));
+	run_evidence_json(j, o, o->dirty, r->preset);
 	json_put(j, "preset", json_string(r->preset));
 	json_put(j, "cpu", json_string(run_cpu(o)));
 	json_put(j, "seed", json_u64(o->seed));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analysis/run_record.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,6 @@
 #include "analysis/output.h"
 #include "analysis/store.h"
 #include "model/guest/personality.h"
-#include "model/policy/preset.h"
 #include "model/sim/profile.h"
 
 const char *run_cpu(const struct run_opts *opts)
@@ -20,16 +20,67 @@ const char *run_cpu(const struct run_opts *opts)
 	return p ? p->name : opts->personality;
 }
 
-enum policy_evidence run_evidence(const struct run_opts *opts, const char *dirty,
-				  const char *preset)
+static const struct policy_proof *proof(const struct run_opts *opts, const char *dirty,
+					const char *preset)
 {
+	static const struct policy_proof none;
 	const struct policy_desc *d;
 	struct policy_params params;
 
-	if (strcmp(preset, preset_at(0)->name) || strcmp(run_cpu(opts), personality_at(0)->name) ||
-	    policy_parse(FAMILY_DIRTY, dirty, NULL, &d, &params))
-		return EVIDENCE_NONE;
-	return policy_evidence(d, RUN_MMU);
+	if (policy_parse(FAMILY_DIRTY, dirty, NULL, &d, &params))
+		return &none;
+	return policy_proof(d, preset, run_cpu(opts));
+}
+
+const char *run_evidence(const struct run_opts *opts, const char *dirty, const char *preset)
+{
+	return policy_evidence_name(proof(opts, dirty, preset)->on[RUN_MMU]);
+}
+
+char *run_evidence_text(const struct run_opts *opts, const char *dirty, const char *preset)
+{
+	const struct policy_proof *p = proof(opts, dirty, preset);
+	const char *open = " (";
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	fprintf(f, "%s on %s", policy_evidence_name(p->on[RUN_MMU]), mmu_kind_name(RUN_MMU));
+	for (int k = 0; k < N_MMU_KINDS; k++) {
+		if (p->on[k] <= p->on[RUN_MMU])
+			continue;
+		fprintf(f, "%s%s on %s", open, policy_evidence_name(p->on[k]),
+			mmu_kind_name((enum mmu_kind)k));
+		open = ", ";
+	}
+	if (p->why) {
+		fprintf(f, "%s%s", open, p->why);
+		open = ", ";
+	}
+	if (*open == ',')
+		fputc(')', f);
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty,
+		       const char *preset)
+{
+	const struct policy_proof *p = proof(opts, dirty, preset);
+	json_t *elsewhere = json_object();
+
+	for (int k = 0; k < N_MMU_KINDS; k++)
+		if (p->on[k] > p->on[RUN_MMU])
+			json_put(elsewhere, mmu_kind_name((enum mmu_kind)k),
+				 json_string(policy_evidence_name(p->on[k])));
+	json_put(o, "evidence", json_string(policy_evidence_name(p->on[RUN_MMU])));
+	json_put(o, "evidence_elsewhere", elsewhere);
+	json_put(o, "evidence_note", p->why ? json_string(p->why) : json_null());
 }
 
 /* The policy's parameters, defaults included: a JSON object. NULL: no memory. */

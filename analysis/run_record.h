@@ -15,10 +15,15 @@ struct store;
 /* The name of the CPU that the guest runs on. */
 const char *run_cpu(const struct run_opts *opts);
 
-/* What the figures of a run of @dirty (with parameters) rest on. What is known was measured on the
- * kernel of the first preset and the first CPU: anything else has none. */
-enum policy_evidence run_evidence(const struct run_opts *opts, const char *dirty,
-				  const char *preset);
+/* What the figures of a run of @dirty (with parameters) on @preset rest on: its name; a malloc'd
+ * sentence that also names the MMUs with more, and why there is none where rows exist ("none on
+ * npt0-flat32 (published on npt0-long64)"; NULL: no memory); and both for programs, put into @o as
+ * evidence, evidence_elsewhere and evidence_note. */
+const char *run_evidence(const struct run_opts *opts, const char *dirty, const char *preset);
+char *run_evidence_text(const struct run_opts *opts, const char *dirty, const char *preset);
+struct json_t;
+void run_evidence_json(struct json_t *o, const struct run_opts *opts, const char *dirty,
+		       const char *preset);
 
 /* Keeps one run in the store at @path, which is opened with the first run (*@store is NULL until
  * then), so that bad input leaves no empty store behind. Messages go to @errors. Errors: those of

@@ -106,8 +106,14 @@ static void judge_real(const double *rel, size_t n, const struct verdict_opts *o
 
 static enum verdict model_verdict(const struct verdict_pair *p, const struct verdict_opts *opts)
 {
+	const double smallest = opts->min_effect / VERDICT_SAME_PART;
+
+	if (p->rel.lo > -smallest && p->rel.hi < smallest)
+		return VERDICT_SAME;
 	if (p->rel.p >= 1 - opts->level)
 		return p->rel.se > 0 ? VERDICT_INCONCLUSIVE : VERDICT_SAME;
+	if (fabs(p->rel.value) < smallest)
+		return VERDICT_SAME;
 	return p->rel.value < 0 ? VERDICT_FASTER : VERDICT_SLOWER;
 }
 

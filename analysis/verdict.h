@@ -12,7 +12,8 @@
  *
  * *Model*: the paired difference over replicates that share their random numbers (phase, shadow
  * pages, prices), so its interval holds the uncertainty of what was drawn. Enough replicates make
- * any difference certain here, which is why this is not the headline.
+ * any difference certain here, which is why this is not the headline. A difference below a
+ * VERDICT_SAME_PART of @min_effect is "same", however certain.
  *
  * *On real machines*: what an experiment with N runs of each policy would show, where each run
  * scatters by @spread around its mean and a difference under @min_effect is not worth having. The
@@ -31,6 +32,8 @@ enum verdict {
 	VERDICT_MIXED, /* faster in one metric and slower in another */
 };
 const char *verdict_name(enum verdict v);
+
+#define VERDICT_SAME_PART 10
 
 struct verdict_opts {
 	double spread;	   /* run-to-run standard deviation over mean: 0.05 */

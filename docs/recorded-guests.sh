@@ -32,11 +32,10 @@ def group: tostring | if length <= 3 then . else (.[:-3] | group) + "," + .[-3:]
 def sig($n): if . == 0 then "0" else
 	(. | fabs | log10 | floor) as $e | pow(10; $e - $n + 1) as $u | ((. / $u | round) * $u | round | group) end;
 def figure($sd): sig(if $sd > . / 10 then 2 else 3 end);
-def signed: if . < 0 then "-" else "+" end;
 def dec($n): (. | fabs) as $a | pow(10; $n) as $p | ($a * $p | round) as $r
 	| ($r / $p | floor | tostring) + (if $n > 0 then "." + (($r % $p) + $p | tostring | .[1:]) else "" end);
 def places($w): if $w >= 3 then 0 elif $w >= 0.3 then 1 else 2 end;
-def pc($n): signed + (. * 100 | dec($n)) + "%";
+def pc($n): (. * 100 | dec($n)) as $d | (if ($d | tonumber) == 0 then "" elif . < 0 then "-" else "+" end) + $d + "%";
 def pair($r): (($r[1] - $r[0]) * 100) as $w | "\($r[0] | pc(places($w))) to \($r[1] | pc(places($w)))";
 def at: if . == null then "-" else "\(.real) (\(.get_dirty_log_mean_relative | pc(1)))" end;
 def runs: if . == null then "none" else group end;
@@ -54,7 +53,9 @@ table() { # TRACE SLOT RANGE
 			compare "$1" "$2" "${m%%:*}" "${m##*:}" "$n" "$3" --json >"$dir/json" 2>>"$dir/err"
 			jq -r "$rows" "$dir/json"
 			jq -r '. as $c | [.baseline] + .policies | .[] |
-				"- `\(.policy)`, \($c.kernel) on \($c.mmu): \(.evidence)"' "$dir/json" >>"$dir/evidence"
+				"- `\(.policy)`, \($c.kernel) on \($c.mmu): \(.evidence)" +
+				(.evidence_elsewhere | to_entries | map(" (\(.value) on \(.key))") | add // "") +
+				(if .evidence_note then " (\(.evidence_note))" else "" end)' "$dir/json" >>"$dir/evidence"
 		done
 	done
 }
@@ -121,12 +122,12 @@ which runs, for each row below, as for the first:
   the slot once (slot pages / 512: 8 for the frame buffer, 512 for RAM), nor more than the MMU's
   page limit, which is 20 per mille of the guest's pages in both kernels: $(grouped $limit) here. In
   between, the walks that were timed in 2010 are a guide: \`kvmsim validate\` lists the number that
-  each implies if every page is walked whole, 195 to 752 for the frame buffer and 565 to 2,423 for
+  each implies if every page is walked whole, 193 to 744 for the frame buffer and 559 to 2,399 for
   live migration. Each guest has one table for this range and one for all that is possible. *at the
   fewest* and *at the most pages* give the verdict of ten runs over all costs, and the difference in
   the mean call, at the ends of the range: a verdict that hangs on the number of pages differs
   there.
-- *holds below*: the profile does not price all that the policies do differently. The difference in
+- *holds below*: a profile may not price all that the policies do differently. The difference in
   the mean call keeps its sign while each of those counts costs less than so many cycles. A blank:
   nothing that differs lacks a price. *cannot tell*: it would turn at a price that such a step may
   well have (under 300 cycles, a line from memory).
@@ -142,11 +143,13 @@ END
 	cat <<'END'
 
 *oracle-exact*: every event count equals the real kernel's on the reference cases (`kvmsim validate
---matrix`); *none*: there are no event counts of such a kernel or policy to hold against it (`kvmsim
-validate` predicts published times of `mask` on 2.6.36 that were not fitted). The prices of
-`core2-2010` and `kvm-pvm` were fitted on `mask` rows; `walk` rows entered neither fit, and what a
-walk costs per entry is a data sheet's figure (`core2-2010`) or not priced but for its cache misses
-(`kvm-pvm`). That is why `kvm-pvm` tells less about `walk`. `hybrid` walks where more pages are
+--matrix`); *published*: `kvmsim validate` predicts published times that were not fitted; *none*:
+there is nothing of such a kernel, policy and MMU to hold against it. The recordings replay as
+guests that do not page (npt0-flat32). The prices of `core2-2010` and `kvm-pvm` were fitted on
+`mask` rows; `walk` rows entered neither fit, and what a walk costs per entry is a data sheet's
+figure (`core2-2010`) or derived (`kvm-pvm`): the instructions that it takes in 6.1, at the cycles
+per instruction that the `mask` rows gave. A lock costs 20 cycles in both, which is assumed.
+`hybrid` walks where more pages are
 dirty than shadow pages are active: then it is `walk`, and there is no difference. What the
 recordings could not see is in the notes beside the traces (traces/recorded/).
 

@@ -23,10 +23,16 @@ static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 	return n;
 }
 
+/* 6.1: the reference matrix, on QEMU's TCG. */
+static const struct policy_proof proofs[] = {
+	{"6.1-shadow", "tcg", {EVIDENCE_ORACLE, EVIDENCE_ORACLE, EVIDENCE_ORACLE}, NULL},
+	{0},
+};
+
 const struct dirty_policy dirty_rmap_slot = {
 	.desc = {.name = "rmap-slot",
 		 .family = FAMILY_DIRTY,
 		 .summary = "write-protects the whole slot through its rmaps",
-		 .evidence = {EVIDENCE_ORACLE, EVIDENCE_ORACLE, EVIDENCE_ORACLE}},
+		 .proofs = proofs},
 	.harvest = harvest,
 };

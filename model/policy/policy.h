@@ -26,9 +26,16 @@ struct policy_params {
 
 enum policy_family { FAMILY_DIRTY, FAMILY_SPTE, N_FAMILIES };
 
-/* What a prediction for a policy on an MMU rests on. */
+/* What a prediction rests on; more is greater. */
 enum policy_evidence { EVIDENCE_NONE, EVIDENCE_PUBLISHED, EVIDENCE_ORACLE };
 enum mmu_kind { MMU_SHADOW_LONG64, MMU_SHADOW_FLAT32, MMU_TDP_RMAP, N_MMU_KINDS };
+
+/* What is known of a policy with one kernel (a preset's name) on one CPU (a personality's). */
+struct policy_proof {
+	const char *preset, *cpu;
+	enum policy_evidence on[N_MMU_KINDS];
+	const char *why; /* what rows there are prove nothing for, in a few words; may be NULL */
+};
 
 /* What every policy says of itself. */
 struct policy_desc {
@@ -37,11 +44,13 @@ struct policy_desc {
 	const char *summary;		   /* one line for `kvmsim list` */
 	const struct policy_param *params; /* ended by a NULL name; NULL: none */
 	bool broken;			   /* deliberately wrong: a checker must catch it */
-	enum policy_evidence evidence[N_MMU_KINDS];
+	const struct policy_proof *proofs; /* ended by a NULL preset; NULL: none */
 };
 
 const char *mmu_kind_name(enum mmu_kind k); /* npt0-long64, npt0-flat32, npt1-tdp0 */
-enum policy_evidence policy_evidence(const struct policy_desc *d, enum mmu_kind k);
+/* What is known with this kernel on this CPU, never NULL: what a policy does not list has none. */
+const struct policy_proof *policy_proof(const struct policy_desc *d, const char *preset,
+					const char *cpu);
 const char *policy_evidence_name(enum policy_evidence e); /* none, published, oracle-exact */
 
 struct kvm;

@@ -35,9 +35,15 @@ const char *policy_evidence_name(enum policy_evidence e)
 	return names[e];
 }
 
-enum policy_evidence policy_evidence(const struct policy_desc *d, enum mmu_kind k)
+const struct policy_proof *policy_proof(const struct policy_desc *d, const char *preset,
+					const char *cpu)
 {
-	return d->evidence[k];
+	static const struct policy_proof none;
+
+	for (const struct policy_proof *p = d->proofs; p && p->preset; p++)
+		if (!strcmp(p->preset, preset) && !strcmp(p->cpu, cpu))
+			return p;
+	return &none;
 }
 
 size_t policy_count(void)

@@ -18,6 +18,19 @@ case ${kvmsim%/kvmsim} in
 	check 'committed evidence' 0 'pass' "$kvmsim" validate
 	cp "$dir/out" "$dir/first"
 	ok 'no bound is broken' sh -c "! grep -q 'FAIL\|NO ' '$dir/out'"
+	# What list calls published is a policy that a recipe predicts, within its bounds, with the
+	# kernel's algorithms; and no policy whose rows only identify.
+	"$kvmsim" list >"$dir/list"
+	awk '$5 ~ /published/ || $6 ~ /published/ || $4 ~ /published/ { print $1, $2 }' "$dir/list" |
+		sort >"$dir/published"
+	for r in "$evidence"/*.ini; do
+		"$kvmsim" validate --recipe "$r" >"$dir/one" || continue
+		grep -q ': pass$' "$dir/one" || continue
+		sed -n '/^\[policy\]/,/^$/s/^[a-z0-9]* = \([a-z-]*\)$/\1/p' "$r" |
+			sed "s/\$/ $(sed -n 's/^preset = //p' "$r")/"
+	done | sort >"$dir/predicted"
+	ok 'something is published' [ -s "$dir/published" ]
+	ok 'what is published is predicted' [ -z "$(comm -23 "$dir/published" "$dir/predicted")" ]
 	for p in core2-2010:threads_2010_2013 kvm-pvm:kvm_pvm; do
 		check "calibrate ${p%%:*}" 0 'rows; root mean square' "$kvmsim" calibrate \
 			--recipe "$evidence/${p#*:}.ini" -o "$dir/p.ini"

@@ -223,6 +223,7 @@ static void the_number_of_shadow_pages_decides(void)
 	CU_ASSERT_DOUBLE_EQUAL(c.policy[1].lo.rel, 9, 1e-9);
 	CU_ASSERT_DOUBLE_EQUAL(c.policy[1].hi.rel, -0.95, 1e-9);
 	CU_ASSERT_DOUBLE_EQUAL((double)c.policy[1].crossover, 1000, 10);
+	CU_ASSERT_FALSE(c.policy[1].crossover_unpriced);
 	compare_free(&c);
 
 	/* where one side always wins there is none */
@@ -234,6 +235,26 @@ static void the_number_of_shadow_pages_decides(void)
 	for (int i = 0; i < 12; i++)
 		CU_ASSERT_EQUAL(c.policy[1].value[METRIC_get_dirty_log_mean][i], 100000);
 	CU_ASSERT_EQUAL(c.policy[1].lo.real, VERDICT_FASTER);
+	compare_free(&c);
+	profile_free(p);
+}
+
+/* What is not priced leaves the crossover where it would be if that cost nothing, and says so. */
+static void a_crossover_may_lack_a_price(void)
+{
+	struct profile *p = profile("[price]\ninsn = 1\nwalk_sp = 100\ndirty_page = 100\n");
+	const char *const policies[] = {"walk", "rmap-slot"};
+	struct compare_opts o = base_opts(p);
+	struct compare c;
+
+	o.policies = policies;
+	o.shadow_lo = 100;
+	o.shadow_hi = 20000;
+	CU_ASSERT_EQUAL_FATAL(compare_run(&o, &c), 0);
+	CU_ASSERT_TRUE(compare_depends(&c, &c.policy[1]));
+	CU_ASSERT_TRUE(c.policy[1].crossover_unpriced);
+	/* in phases 0 to 9 as many pages: the mean of those that were drawn */
+	CU_ASSERT(c.policy[1].crossover > 990 && c.policy[1].crossover < 1920);
 	compare_free(&c);
 	profile_free(p);
 }
@@ -409,6 +430,7 @@ static CU_TestInfo tests[] = {
 	{"replicates_share_their_draws", replicates_share_their_draws},
 	{"the_same_with_any_j", the_same_with_any_j},
 	{"the_number_of_shadow_pages_decides", the_number_of_shadow_pages_decides},
+	{"a_crossover_may_lack_a_price", a_crossover_may_lack_a_price},
 	{"what_has_no_price_is_not_told", what_has_no_price_is_not_told},
 	{"a_missing_price_does_not_hide_a_loss", a_missing_price_does_not_hide_a_loss},
 	{"wins_and_losses_are_mixed", wins_and_losses_are_mixed},

@@ -96,11 +96,25 @@ static void numbers(void)
 	CU_ASSERT_STRING_EQUAL(out_time(b, 0, 1000000000), "0 ns");
 }
 
-static CU_TestInfo tests[] = {{"aligns", aligns},
-			      {"quotes", quotes},
-			      {"json", json},
-			      {"numbers", numbers},
-			      CU_TEST_INFO_NULL};
+static void wraps(void)
+{
+	const char *a50 = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+	char in[400], want[400];
+
+	/* 2 + 50 + 1 + 50 fit into 112, another 50 do not; nor does a word of 200, which is whole
+	 */
+	snprintf(in, sizeof(in), "short\n\n  %s %s %s\n", a50, a50, a50);
+	snprintf(want, sizeof(want), "short\n\n  %s %s\n    %s\n", a50, a50, a50);
+	out_wrapped(in, 4, begin());
+	CU_ASSERT_STRING_EQUAL(end(), want);
+	snprintf(in, sizeof(in), "x %s%s%s%s y", a50, a50, a50, a50);
+	snprintf(want, sizeof(want), "x\n  %s%s%s%s\n  y\n", a50, a50, a50, a50);
+	out_wrapped(in, 2, begin());
+	CU_ASSERT_STRING_EQUAL(end(), want);
+}
+
+static CU_TestInfo tests[] = {{"aligns", aligns},   {"quotes", quotes}, {"json", json},
+			      {"numbers", numbers}, {"wraps", wraps},	CU_TEST_INFO_NULL};
 
 int main(void)
 {

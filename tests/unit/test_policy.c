@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/counts.h"
+#include "model/guest/personality.h"
 #include "model/policy/policy.h"
 #include "model/policy/preset.h"
 #include "model/sim/ledger.h"
@@ -68,7 +69,8 @@ static void table(void)
 		CU_ASSERT_PTR_NOT_NULL_FATAL(d);
 		CU_ASSERT_PTR_NOT_NULL(d->summary);
 		broken += d->broken;
-		oracle += policy_evidence(d, MMU_SHADOW_LONG64) == EVIDENCE_ORACLE;
+		oracle += policy_proof(d, "6.1-shadow", "tcg")->on[MMU_SHADOW_LONG64] ==
+			  EVIDENCE_ORACLE;
 		for (size_t j = 0; j < i; j++)
 			CU_ASSERT(policy_at(j)->family != d->family ||
 				  strcmp(policy_at(j)->name, d->name));
@@ -76,11 +78,47 @@ static void table(void)
 	CU_ASSERT_PTR_NULL(policy_at(policy_count()));
 	EQ(broken, 1);
 	EQ(oracle, 3); /* mask, rmap-slot, walk: modes 0, 1 and 2 of the patched kernel */
-	EQ(policy_evidence(&dirty_policy_find("hybrid", 6)->desc, MMU_TDP_RMAP), EVIDENCE_NONE);
 	CU_ASSERT_STRING_EQUAL(mmu_kind_name(MMU_TDP_RMAP), "npt1-tdp0");
 	CU_ASSERT_PTR_NOT_NULL(spte_policy_find("none", 4));
 	CU_ASSERT_STRING_EQUAL(preset_find(NULL)->name, "6.1-shadow");
 	CU_ASSERT_PTR_NULL(preset_find("2.6"));
+}
+
+static enum policy_evidence evidence(const char *dirty, const char *preset, const char *cpu,
+				     enum mmu_kind mmu)
+{
+	return policy_proof(&dirty_policy_find(dirty, strlen(dirty))->desc, preset, cpu)->on[mmu];
+}
+
+/* What is known is of the kernel, the CPU and the MMU that it was seen on, and of no other. */
+static void proofs(void)
+{
+	const struct policy_proof *walk;
+
+	for (int k = 0; k < N_MMU_KINDS; k++) {
+		EQ(evidence("mask", "6.1-shadow", "tcg", (enum mmu_kind)k), EVIDENCE_ORACLE);
+		EQ(evidence("mask", "6.1-shadow", "amd", (enum mmu_kind)k), EVIDENCE_NONE);
+		EQ(evidence("walk", "2.6.36", "tcg", (enum mmu_kind)k), EVIDENCE_NONE);
+		EQ(evidence("hybrid", "6.1-shadow", "tcg", (enum mmu_kind)k), EVIDENCE_NONE);
+		EQ(evidence("rmap-slot", "2.6.36", "tcg", (enum mmu_kind)k), EVIDENCE_NONE);
+	}
+	EQ(evidence("mask", "2.6.36", "tcg", MMU_SHADOW_LONG64), EVIDENCE_PUBLISHED);
+	EQ(evidence("mask", "2.6.36", "tcg", MMU_SHADOW_FLAT32), EVIDENCE_NONE);
+	EQ(evidence("mask", "2.6.36", "amd", MMU_SHADOW_LONG64), EVIDENCE_NONE);
+	walk = policy_proof(&dirty_policy_find("walk", 4)->desc, "2.6.36", "tcg");
+	CU_ASSERT_STRING_EQUAL(walk->why, "its rows identify the number of shadow pages");
+	CU_ASSERT_STRING_EQUAL(policy_evidence_name(EVIDENCE_PUBLISHED), "published");
+
+	/* Of kernels and CPUs that there are, each once. */
+	for (size_t i = 0; i < policy_count(); i++) {
+		const struct policy_desc *d = policy_at(i);
+
+		for (const struct policy_proof *p = d->proofs; p && p->preset; p++) {
+			CU_ASSERT_PTR_NOT_NULL(preset_find(p->preset));
+			CU_ASSERT_PTR_NOT_NULL(personality_find(p->cpu));
+			CU_ASSERT_PTR_EQUAL(policy_proof(d, p->preset, p->cpu), p);
+		}
+	}
 }
 
 /* ---- what each does in a harvest ---- */
@@ -213,9 +251,7 @@ static void harvests(void)
 }
 
 static CU_TestInfo tests[] = {
-	{"parameters", parameters},
-	{"table", table},
-	{"harvests", harvests},
-	CU_TEST_INFO_NULL,
+	{"parameters", parameters}, {"table", table},  {"proofs", proofs},
+	{"harvests", harvests},	    CU_TEST_INFO_NULL,
 };
 TEST_MAIN("policy", tests)

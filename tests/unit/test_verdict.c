@@ -115,6 +115,24 @@ static void model_is_certain_where_machines_are_not(void)
 	CU_ASSERT(p.runs_needed > 527);
 }
 
+/* A tenth of the smallest effect, 0.1%, is where a difference begins, however certain. */
+static void next_to_nothing_is_same(void)
+{
+	const double base[] = {100000, 100100, 100200}, less[] = {99910, 100010, 100110},
+		     more[] = {99890, 99990, 100090};
+	struct verdict_opts o = verdict_defaults;
+	struct verdict_pair p;
+
+	CU_ASSERT_EQUAL(verdict_judge(base, less, 3, &o, &p), 0);
+	CU_ASSERT(p.rel.p < 0.001);
+	CU_ASSERT_EQUAL(p.model, VERDICT_SAME);
+	CU_ASSERT_EQUAL(verdict_judge(base, more, 3, &o, &p), 0);
+	CU_ASSERT_EQUAL(p.model, VERDICT_FASTER);
+	o.min_effect = 0.008;
+	CU_ASSERT_EQUAL(verdict_judge(base, less, 3, &o, &p), 0);
+	CU_ASSERT_EQUAL(p.model, VERDICT_FASTER);
+}
+
 static void nothing_to_compare_with(void)
 {
 	const double zero[] = {0, 0}, some[] = {5, 5};
@@ -149,7 +167,8 @@ static void ratio_of_the_means(void)
 static void holm_over_all_pairs(void)
 {
 	/* p of .02 alone would be significant; three times .02 is not */
-	struct verdict_pair a = {.model = VERDICT_FASTER, .rel = {.value = -1, .se = 1, .p = 0.02}};
+	struct verdict_pair a = {.model = VERDICT_FASTER,
+				 .rel = {.value = -1, .lo = -2, .hi = -0.1, .se = 1, .p = 0.02}};
 	struct verdict_pair b = a, c = a, none = {.model = VERDICT_CANNOT_TELL};
 	struct verdict_pair *all[] = {&a, &none, &b, &c};
 
@@ -190,6 +209,7 @@ static CU_TestInfo tests[] = {
 	{"no_difference_needs_many_runs", no_difference_needs_many_runs},
 	{"unknown_sign_is_never_settled", unknown_sign_is_never_settled},
 	{"model_is_certain_where_machines_are_not", model_is_certain_where_machines_are_not},
+	{"next_to_nothing_is_same", next_to_nothing_is_same},
 	{"nothing_to_compare_with", nothing_to_compare_with},
 	{"ratio_of_the_means", ratio_of_the_means},
 	{"holm_over_all_pairs", holm_over_all_pairs},

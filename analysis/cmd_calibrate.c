@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/calibrate.h"
@@ -42,29 +43,31 @@ static char *source_words(const struct recipe *r, const struct calibration *c)
 	return words;
 }
 
-/* Writes @text to @path through a file beside it. */
+/* Writes @text to @path through a file beside it; a device or a pipe directly. */
 static int write_profile(const char *path, const char *text)
 {
 	char *tmp;
 	FILE *f;
-	bool bad;
+	struct stat st;
+	bool bad, direct = !stat(path, &st) && !S_ISREG(st.st_mode);
 
-	if (asprintf(&tmp, "%s.%ld", path, (long)getpid()) < 0)
+	if (asprintf(&tmp, direct ? "%s" : "%s.%ld", path, (long)getpid()) < 0)
 		return KVMSIM_ENOMEM;
 	f = fopen(tmp, "w");
-	bad = !f || fputs(text, f) < 0 || fflush(f) || fsync(fileno(f));
+	bad = !f || fputs(text, f) < 0 || fflush(f) || (!direct && fsync(fileno(f)));
 	int saved = errno;
 
 	if (f && fclose(f) && !bad) {
 		bad = true;
 		saved = errno;
 	}
-	if (!bad && rename(tmp, path)) {
+	if (!bad && !direct && rename(tmp, path)) {
 		bad = true;
 		saved = errno;
 	}
 	if (bad) {
-		unlink(tmp);
+		if (!direct)
+			unlink(tmp);
 		kvmsim_err(&cli_errors, KVMSIM_EIO, "%s: %s", path, strerror(saved));
 	}
 	free(tmp);

@@ -149,9 +149,9 @@ guests that do not page (npt0-flat32). The prices of `core2-2010` and `kvm-pvm` 
 `mask` rows; `walk` rows entered neither fit, and what a walk costs per entry is a data sheet's
 figure (`core2-2010`) or derived (`kvm-pvm`): the instructions that it takes in 6.1, at the cycles
 per instruction that the `mask` rows gave. A lock costs 20 cycles in both, which is assumed.
-`hybrid` walks where more pages are
-dirty than shadow pages are active: then it is `walk`, and there is no difference. What the
-recordings could not see is in the notes beside the traces (traces/recorded/).
+`hybrid` walks where more pages are dirty than shadow pages are active: then it is `walk`, and there
+is no difference. What the recordings could not see is in the notes beside the traces
+(traces/recorded/).
 
 ## Other intervals
 

@@ -66,7 +66,7 @@ static void print_unpriced(const struct compare_view *v, const struct compare_po
 		n++;
 	}
 	if (n > shown)
-		fprintf(to, " and %d more", n - shown);
+		fprintf(to, " and %d more (--json lists all)", n - shown);
 }
 
 static void print_runs(uint64_t runs, FILE *to)
@@ -74,6 +74,17 @@ static void print_runs(uint64_t runs, FILE *to)
 	char n[OUT_TEXT];
 
 	fprintf(to, "%s runs of each", out_u64(n, runs));
+}
+
+/* That show @which in every cost that has this verdict: of all that the headline names. */
+static uint64_t runs_for_all(const struct compare_policy *p, enum verdict which)
+{
+	uint64_t most = 0;
+
+	for (int m = 0; m < N_METRICS; m++)
+		if (metric_is_cost(m) && p->pair[m].real == which && p->pair[m].runs_needed > most)
+			most = p->pair[m].runs_needed;
+	return most;
 }
 
 /* Of the costs that are told. */
@@ -127,7 +138,7 @@ static void print_verdict(const struct compare_view *v, const struct compare_pol
 		}
 	} else if (real && (which == VERDICT_FASTER || which == VERDICT_SLOWER)) {
 		fputs("; ", to);
-		print_runs(p->runs_needed, to);
+		print_runs(runs_for_all(p, which), to);
 		fputs(" are enough", to);
 	}
 	if (real && compare_depends(v->c, p))
@@ -144,14 +155,28 @@ static void print_verdict(const struct compare_view *v, const struct compare_pol
 	}
 }
 
+/* What one end of the range answers: a number, or why there is none. */
+static void print_edge(const struct compare_policy *p, const struct compare_edge *e, uint64_t sps,
+		       const char *title, FILE *to)
+{
+	char at[OUT_TEXT], rel[OUT_TEXT];
+
+	fprintf(to, " %s at %s (", verdict_name(e->real), out_u64(at, sps));
+	if (e->real != VERDICT_CANNOT_TELL)
+		fprintf(to, "%s%s)", title, percent(rel, e->rel, 0));
+	else
+		fputs(p->any_unpriced ? "not priced)" : "every cost of the baseline is 0)", to);
+}
+
 static void print_range(const struct compare_view *v, const struct compare_policy *p, FILE *to)
 {
 	const struct compare_opts *o = v->opts;
-	char lo[OUT_TEXT], hi[OUT_TEXT], a[OUT_TEXT], b[OUT_TEXT], at[OUT_TEXT];
+	char at[OUT_TEXT];
 
-	fprintf(to, "  %s: %s at %s (GET_DIRTY_LOG mean %s), %s at %s (%s)", p->text,
-		verdict_name(p->lo.real), out_u64(lo, o->shadow_lo), percent(a, p->lo.rel, 0),
-		verdict_name(p->hi.real), out_u64(hi, o->shadow_hi), percent(b, p->hi.rel, 0));
+	fprintf(to, "  %s:", p->text);
+	print_edge(p, &p->lo, o->shadow_lo, "GET_DIRTY_LOG mean ", to);
+	fputc(',', to);
+	print_edge(p, &p->hi, o->shadow_hi, "", to);
 	if (compare_depends(v->c, p))
 		fputs(": depends on the number of active shadow pages", to);
 	if (p->crossover)

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/calibrate.h"
 #include "analysis/cli.h"
 #include "analysis/output.h"
 #include "model/params.h"
+#include "traces/outfile.h"
 
 static int calibrate_run(const struct verb *verb, int argc, char **argv);
 
@@ -43,35 +43,30 @@ static char *source_words(const struct recipe *r, const struct calibration *c)
 	return words;
 }
 
-/* Writes @text to @path through a file beside it; a device or a pipe directly. */
+/* Writes @text to @path: whole or not at all. */
 static int write_profile(const char *path, const char *text)
 {
-	char *tmp;
-	FILE *f;
-	struct stat st;
-	bool bad, direct = !stat(path, &st) && !S_ISREG(st.st_mode);
+	struct outfile out;
+	const char *what = "cannot write";
+	int err = outfile_open(&out, path, &what);
+	ssize_t n;
 
-	if (asprintf(&tmp, direct ? "%s" : "%s.%ld", path, (long)getpid()) < 0)
-		return KVMSIM_ENOMEM;
-	f = fopen(tmp, "w");
-	bad = !f || fputs(text, f) < 0 || fflush(f) || (!direct && fsync(fileno(f)));
-	int saved = errno;
-
-	if (f && fclose(f) && !bad) {
-		bad = true;
-		saved = errno;
+	for (size_t left = strlen(text); !err && left; left -= (size_t)n, text += n) {
+		n = write(out.fd, text, left);
+		if (n < 0) {
+			what = "writing failed";
+			err = KVMSIM_EIO;
+			break;
+		}
 	}
-	if (!bad && !direct && rename(tmp, path)) {
-		bad = true;
-		saved = errno;
+	if (!err && outfile_finish(&out) != OUTFILE_DONE) {
+		what = "finishing failed";
+		err = KVMSIM_EIO;
 	}
-	if (bad) {
-		if (!direct)
-			unlink(tmp);
-		kvmsim_err(&cli_errors, KVMSIM_EIO, "%s: %s", path, strerror(saved));
-	}
-	free(tmp);
-	return bad ? KVMSIM_EIO : 0;
+	if (err == KVMSIM_EIO)
+		kvmsim_err(&cli_errors, err, "%s: %s: %s", path, what, strerror(errno));
+	outfile_abort(&out);
+	return err;
 }
 
 static int print_fit(const struct recipe *r, const struct calibration *c)

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include "traces/block.h"
 #include "traces/format.h"
+#include "traces/outfile.h"
 #include "traces/trace.h"
 
 /* Level 9 is where recorded traces stop to shrink much. Columns have many short chance matches: to
@@ -28,9 +26,8 @@ struct trace_writer {
 	uint8_t header[HEADER_BYTES + META_MAX];
 	uint32_t header_len;
 	bool count_vcpus, rewrite_header;
-	int fd;
-	char *path, *tmp; /* tmp: NULL when @path is written directly */
-	int error;	  /* the first one; stays */
+	struct outfile out;
+	int error; /* the first one; stays */
 	uint64_t offset;
 	struct trace_stats stats;
 	struct index_entry *index;
@@ -43,8 +40,8 @@ struct trace_writer {
 static int fail(struct trace_writer *w, enum kvmsim_error err, const char *what)
 {
 	if (!w->error)
-		w->error = kvmsim_err(w->errors, err, "%s: %s at offset %llu: %s", w->path, what,
-				      (unsigned long long)w->offset,
+		w->error = kvmsim_err(w->errors, err, "%s: %s at offset %llu: %s", w->out.path,
+				      what, (unsigned long long)w->offset,
 				      err == KVMSIM_ENOMEM ? "out of memory" : strerror(errno));
 	return w->error;
 }
@@ -54,7 +51,7 @@ static int put_bytes(struct trace_writer *w, const void *data, size_t len)
 	const uint8_t *p = data;
 
 	while (len && !w->error) {
-		ssize_t n = write(w->fd, p, len);
+		ssize_t n = write(w->out.fd, p, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -78,36 +75,14 @@ static void seal_header(struct trace_writer *w)
 	      trace_crc32(trace_crc32(0, w->header, 16), w->header + HEADER_BYTES, len));
 }
 
-/* Opens the temporary file, or @path itself where a rename would put a file in a device's place. */
 static int open_output(struct trace_writer *w, const char *path)
 {
-	static unsigned serial;
-	char *real = realpath(path, NULL); /* through a symbolic link: its target is replaced */
-	struct stat st;
+	const char *what;
+	int ret = outfile_open(&w->out, path, &what);
 
-	w->path = real ? real : strdup(path);
-	if (!w->path)
-		return KVMSIM_ENOMEM;
-	if (!stat(w->path, &st) && !S_ISREG(st.st_mode)) {
-		w->fd = open(w->path, O_WRONLY | O_CLOEXEC);
-		return w->fd < 0 ? kvmsim_err(w->errors, KVMSIM_EIO, "%s: cannot write: %s",
-					      w->path, strerror(errno))
-				 : 0;
-	}
-	do {
-		free(w->tmp);
-		if (asprintf(&w->tmp, "%s.%ld-%u.tmp", w->path, (long)getpid(), ++serial) < 0) {
-			w->tmp = NULL;
-			return KVMSIM_ENOMEM;
-		}
-		w->fd = open(w->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	} while (w->fd < 0 && errno == EEXIST);
-	if (w->fd >= 0)
-		return 0;
-	kvmsim_err(w->errors, KVMSIM_EIO, "%s: cannot create: %s", w->path, strerror(errno));
-	free(w->tmp);
-	w->tmp = NULL;
-	return KVMSIM_EIO;
+	return ret == KVMSIM_EIO ? kvmsim_err(w->errors, ret, "%s: %s: %s", w->out.path, what,
+					      strerror(errno))
+				 : ret;
 }
 
 int trace_create(const char *path, const struct trace_meta *meta,
@@ -120,7 +95,7 @@ int trace_create(const char *path, const struct trace_meta *meta,
 	*out = NULL;
 	if (!w)
 		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", path);
-	w->fd = -1;
+	w->out.fd = -1;
 	w->errors = errors;
 	w->meta = *meta;
 	w->count_vcpus = !meta->n_vcpus;
@@ -225,12 +200,12 @@ int trace_write(struct trace_writer *w, uint32_t vcpu, const struct guest_op *op
 	if (w->error)
 		return w->error;
 	if (vcpu >= (w->count_vcpus ? TRACE_MAX_VCPUS : w->meta.n_vcpus))
-		return kvmsim_err(w->errors, KVMSIM_EINVAL, "%s: no vCPU %u in this trace", w->path,
-				  vcpu);
+		return kvmsim_err(w->errors, KVMSIM_EINVAL, "%s: no vCPU %u in this trace",
+				  w->out.path, vcpu);
 	for (size_t i = 0; i < n; i++)
 		if (ops[i].kind >= OP_LAST)
-			return kvmsim_err(w->errors, KVMSIM_EINVAL, "%s: no op of kind %u", w->path,
-					  ops[i].kind);
+			return kvmsim_err(w->errors, KVMSIM_EINVAL, "%s: no op of kind %u",
+					  w->out.path, ops[i].kind);
 	b = &w->vcpu[vcpu];
 	if (!b->ops && n) {
 		b->ops = malloc(TRACE_BLOCK_OPS * sizeof(*b->ops));
@@ -300,7 +275,7 @@ static int put_header_again(struct trace_writer *w)
 	put32(w->header + HEADER_BYTES + 12, w->meta.unseen);
 	seal_header(w);
 	for (uint32_t done = 0; done < w->header_len;) {
-		ssize_t n = pwrite(w->fd, w->header + done, w->header_len - done, done);
+		ssize_t n = pwrite(w->out.fd, w->header + done, w->header_len - done, done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -311,42 +286,23 @@ static int put_header_again(struct trace_writer *w)
 	return 0;
 }
 
-/* After the rename: the directory's entry, too, survives a power cut. Some file systems cannot. */
-static void sync_directory(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char dir[PATH_MAX];
-	int fd;
-
-	if (!slash)
-		strcpy(dir, ".");
-	else if (snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path + 1), path) >=
-		 (int)sizeof(dir))
-		return;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	fsync(fd);
-	close(fd);
-}
-
 static void writer_free(struct trace_writer *w)
 {
-	if (w->fd >= 0)
-		close(w->fd);
-	if (w->tmp)
-		unlink(w->tmp);
+	outfile_abort(&w->out);
 	for (uint32_t v = 0; v < TRACE_MAX_VCPUS; v++)
 		free(w->vcpu[v].ops);
 	ZSTD_freeCCtx(w->zstd);
 	free(w->index);
-	free(w->tmp);
-	free(w->path);
 	free(w);
 }
 
 int trace_finish(struct trace_writer *w, struct trace_stats *stats)
 {
+	static const char *const failed[] = {
+		[OUTFILE_SYNC] = "fsync failed",
+		[OUTFILE_CLOSE] = "closing failed",
+		[OUTFILE_RENAME] = "renaming the finished file failed",
+	};
 	int ret;
 
 	for (uint32_t v = 0; v < TRACE_MAX_VCPUS && !w->error; v++)
@@ -356,21 +312,10 @@ int trace_finish(struct trace_writer *w, struct trace_stats *stats)
 		put_index(w);
 	if (!w->error && w->rewrite_header)
 		put_header_again(w);
-	/* EINVAL, ENOTSUP: a device or a pipe, which has nothing to sync */
-	if (!w->error && fsync(w->fd) && (w->tmp || (errno != EINVAL && errno != ENOTSUP)))
-		fail(w, KVMSIM_EIO, "fsync failed");
-	if (close(w->fd) && !w->error)
-		fail(w, KVMSIM_EIO, "closing failed");
-	w->fd = -1;
-	if (!w->error && w->tmp) {
-		if (rename(w->tmp, w->path)) {
-			fail(w, KVMSIM_EIO, "renaming the finished file failed");
-		} else {
-			free(w->tmp);
-			w->tmp = NULL;
-			sync_directory(w->path);
-		}
-	}
+	enum outfile_step step = w->error ? OUTFILE_DONE : outfile_finish(&w->out);
+
+	if (step != OUTFILE_DONE)
+		fail(w, KVMSIM_EIO, failed[step]);
 	w->stats.bytes = w->offset;
 	if (stats)
 		*stats = w->stats;

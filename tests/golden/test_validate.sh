@@ -37,6 +37,27 @@ case ${kvmsim%/kvmsim} in
 		ok "${p%%:*}.ini is what calibrate writes" cmp -s "$dir/p.ini" \
 			"model/profiles/${p%%:*}.ini"
 	done
+	# The profile's file: whole or not at all; what is no regular file stays what it is.
+	recipe=$evidence/threads_2010_2013.ini
+	mkfifo "$dir/fifo"
+	cat "$dir/fifo" >"$dir/through" &
+	check 'calibrate into a FIFO' 0 'rows; root' "$kvmsim" calibrate --recipe $recipe -o "$dir/fifo"
+	wait $!
+	ok 'still a FIFO' [ -p "$dir/fifo" ]
+	ok 'the same profile' cmp -s "$dir/through" model/profiles/core2-2010.ini
+	check 'calibrate into no folder' 4 'cannot create' "$kvmsim" calibrate --recipe $recipe \
+		-o "$dir/no/such/p.ini"
+	ok 'one line' one_line
+	if mknod "$dir/full" c 1 7 2>/dev/null &&
+		echo x | LC_ALL=C dd of="$dir/full" 2>&1 | grep -q 'No space'; then
+		check 'calibrate onto a full device' 4 'No space left' "$kvmsim" calibrate \
+			--recipe $recipe -o "$dir/full"
+		ok 'one line' one_line
+		ok 'still a device' [ -c "$dir/full" ]
+	else
+		echo "validate: full device: skipped: no device can be made here"
+		skipped=$((skipped + 3))
+	fi
 	# A measurement that is twice what the model says breaks the bounds: the judge can fail.
 	sed 's/nr_dirty,80,mask,16688/nr_dirty,80,mask,33376/' $evidence/threads_2010_2013.csv |
 		grep -v ',orig,' | grep -v 'npages=261888' >"$dir/doubled.csv"

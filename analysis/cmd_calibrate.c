@@ -175,5 +175,11 @@ static int calibrate_run(const struct verb *verb, int argc, char **argv)
 		return cli_usage(verb, "unexpected argument '%s'", argv[optind]);
 	if (!recipe)
 		return cli_usage(verb, "--recipe FILE.ini is needed");
-	return fit(recipe, csv, output);
+	cli_catch_signals();
+
+	int code = fit(recipe, csv, output);
+
+	if (code == EXIT_INTERRUPTED)
+		kvmsim_err(&cli_errors, KVMSIM_EINTR, "interrupted; no profile was written");
+	return code;
 }

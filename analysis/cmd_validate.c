@@ -97,7 +97,7 @@ static int validate_evidence(const struct verb *verb, const struct options *o)
 					  : EVIDENCE_TABLE);
 }
 
-static int validate(const struct verb *verb, int argc, char **argv)
+static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 {
 	static const struct option options[] = {{"matrix", required_argument, NULL, 'm'},
 						{"case", required_argument, NULL, 'c'},
@@ -174,8 +174,18 @@ static int validate(const struct verb *verb, int argc, char **argv)
 		return cli_usage(verb, "--prices prints a profile: --json does not go with it");
 	if (o.prices && o.profile)
 		return cli_usage(verb, "--prices are fitted: --profile does not go with it");
-	cli_catch_signals();
 	return validate_matrix(&o);
+}
+
+static int validate(const struct verb *verb, int argc, char **argv)
+{
+	int code;
+
+	cli_catch_signals();
+	code = parse_and_validate(verb, argc, argv);
+	if (code == EXIT_INTERRUPTED)
+		kvmsim_err(&cli_errors, KVMSIM_EINTR, "interrupted");
+	return code;
 }
 
 const struct verb verb_validate = {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/csv.h"
+#include "analysis/run.h"
 
 struct reader {
 	const struct kvmsim_errsink *errors;
@@ -127,6 +128,8 @@ static int feed(struct reader *r, struct csv_parser *p, FILE *in)
 		else if (csv_parse(p, buf, (size_t)n, on_field, on_row, r) != (size_t)n)
 			r->err = csv_complain(&r->row, "%s", csv_strerror(csv_error(p)));
 	}
+	if (!r->err && run_interrupted)
+		r->err = KVMSIM_EINTR;
 	if (!r->err && ferror(in))
 		r->err = kvmsim_err(r->errors, KVMSIM_EIO, "%s: %s", r->row.path, strerror(errno));
 	if (!r->err && csv_fini(p, on_field, on_row, r))
@@ -157,6 +160,8 @@ int csv_read(const char *path, const char *const *columns, const struct kvmsim_e
 				 .columns = columns,
 				 .errors = errors};
 	in = fopen(path, "rb");
+	if (!in && run_interrupted)
+		return KVMSIM_EINTR;
 	if (!in)
 		return kvmsim_err(errors, KVMSIM_EIO, "%s: %s", path, strerror(errno));
 	csv_init(&p, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL);

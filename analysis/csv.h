@@ -31,7 +31,8 @@ typedef int (*csv_row_fn)(void *ctx, const struct csv_row *row);
 /* Reads @path. @columns ends in NULL; all of them must be in the file. Errors: KVMSIM_EIO,
  * KVMSIM_EPARSE (no header, a column missing or twice, a row with too few or too many fields, a
  * quote out of place, a NUL byte), KVMSIM_EINVAL (more than CSV_MAX_COLUMNS asked for),
- * KVMSIM_ENOMEM, or what @fn returned. A file with a header and no row is no error. */
+ * KVMSIM_ENOMEM, KVMSIM_EINTR when run_interrupted was set (no message), or what @fn returned. A
+ * file with a header and no row is no error. */
 int csv_read(const char *path, const char *const *columns, const struct kvmsim_errsink *errors,
 	     csv_row_fn fn, void *ctx);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/evidence_run.h"
+#include "analysis/run.h"
 #include "model/guest/vcpu.h"
 #include "model/guest/vm.h"
 #include "model/host/cache.h"
@@ -176,7 +177,7 @@ static int vmm(struct task *t, void *arg)
 	int err = set_up(r);
 
 	for (uint64_t i = 0; i < WARM_ROUNDS + harvests && !err; i++) {
-		err = write_round(r);
+		err = run_interrupted ? KVMSIM_EINTR : write_round(r);
 		err = err ? err : harvest(r, i >= WARM_ROUNDS);
 	}
 	for (uint16_t c = 0; c < N_COUNTS; c++)

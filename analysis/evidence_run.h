@@ -32,7 +32,8 @@ struct evidence_prediction {
 };
 
 /* Errors: those of the model; KVMSIM_EINVAL (more dirty pages than the slot has, no round),
- * KVMSIM_ECHECK (a harvest did not report the pages written). */
+ * KVMSIM_ECHECK (a harvest did not report the pages written), KVMSIM_EINTR when run_interrupted was
+ * set (looked at before each round). */
 int evidence_run(const struct evidence_scene *scene, struct evidence_prediction *out);
 
 #endif

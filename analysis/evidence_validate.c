@@ -276,39 +276,68 @@ static int open_profile(const struct recipe *r, struct profile **out)
 	return err;
 }
 
-/* One file: predicts, judges, prints. *@pass becomes false when a bound is broken. */
-static int validate_one(const char *csv, const char *recipe_path, enum evidence_format format,
-			json_t *files, bool *pass)
+/* One file of evidence, predicted and judged. */
+struct judged {
+	struct recipe *recipe;
+	struct evidence *evidence;
+	struct profile *profile;
+	struct evidence_judgement judgement;
+};
+
+static int judge_one(const char *csv, const char *recipe_path, struct judged *out)
 {
-	struct recipe *r;
-	struct evidence *e = NULL;
-	struct profile *p = NULL;
-	struct evidence_judgement j;
 	char *beside = NULL;
-	int err = recipe_open(recipe_path, &cli_errors, &r);
+	int err = recipe_open(recipe_path, &cli_errors, &out->recipe);
 
 	if (err)
 		return err;
 	if (!csv)
-		csv = beside = evidence_beside(recipe_path, r->file);
-	err = csv ? evidence_load(csv, r, &cli_errors, &e) : KVMSIM_ENOMEM;
-	err = err ? err : open_profile(r, &p);
-	err = err ? err : evidence_predict(e, p, &cli_errors);
-	err = err ? err : evidence_judge(e, &j);
-	if (!err && format == EVIDENCE_TABLE)
-		err = print_table(e, &j, p);
-	else if (!err && format == EVIDENCE_CSV)
-		print_csv(e);
-	else if (!err && json_array_append_new(files, file_json(e, &j, p)))
-		err = KVMSIM_ENOMEM;
-	if (!err && !j.pass)
-		*pass = false;
-	if (p)
-		profile_free(p);
-	evidence_free(e);
+		csv = beside = evidence_beside(recipe_path, out->recipe->file);
+	err = csv ? evidence_load(csv, out->recipe, &cli_errors, &out->evidence) : KVMSIM_ENOMEM;
+	err = err ? err : open_profile(out->recipe, &out->profile);
+	err = err ? err : evidence_predict(out->evidence, out->profile, &cli_errors);
+	err = err ? err : evidence_judge(out->evidence, &out->judgement);
 	free(beside);
-	recipe_free(r);
 	return err;
+}
+
+static void judged_free(struct judged *j)
+{
+	if (j->profile)
+		profile_free(j->profile);
+	evidence_free(j->evidence);
+	recipe_free(j->recipe);
+}
+
+static int print_files(const struct judged *j, size_t n, enum evidence_format format)
+{
+	json_t *files;
+	int err = 0;
+
+	switch (format) {
+	case EVIDENCE_CSV:
+		csv_heading();
+		for (size_t i = 0; i < n; i++)
+			print_csv(j[i].evidence);
+		return 0;
+	case EVIDENCE_TABLE:
+		for (size_t i = 0; i < n && !err; i++) {
+			if (i)
+				printf("\n");
+			err = print_table(j[i].evidence, &j[i].judgement, j[i].profile);
+		}
+		return err;
+	default:
+		files = json_array();
+		for (size_t i = 0; i < n && !err; i++)
+			if (json_array_append_new(
+				    files, file_json(j[i].evidence, &j[i].judgement, j[i].profile)))
+				err = KVMSIM_ENOMEM;
+		if (!err)
+			return json_print(files, stdout);
+		json_decref(files);
+		return err;
+	}
 }
 
 /* The folder of the committed evidence: below the current one, or in the tree that the program was
@@ -332,37 +361,28 @@ static char *evidence_dir(void)
 
 int evidence_validate(const char *csv, const char *recipe, enum evidence_format format)
 {
-	json_t *files = format == EVIDENCE_JSON ? json_array() : NULL;
+	struct judged judged[N_COMMITTED] = {{0}};
+	size_t n = recipe ? 1 : N_COMMITTED;
+	char *dir = recipe ? NULL : evidence_dir();
 	bool pass = true;
-	int err = 0;
+	int err = recipe || dir ? 0 : KVMSIM_ENOMEM;
 
-	if (format == EVIDENCE_CSV)
-		csv_heading();
-	if (recipe) {
-		err = validate_one(csv, recipe, format, files, &pass);
-	} else {
-		char *dir = evidence_dir();
+	/* All of it before anything is printed: an interrupt leaves no half of an output. */
+	for (size_t i = 0; i < n && !err; i++) {
+		char *path = NULL;
 
-		err = dir ? 0 : KVMSIM_ENOMEM;
-		for (size_t i = 0; i < N_COMMITTED && !err; i++) {
-			char *path;
-
-			if (i && format == EVIDENCE_TABLE)
-				printf("\n");
-			if (asprintf(&path, "%s/%s", dir, committed[i]) < 0) {
-				err = KVMSIM_ENOMEM;
-				break;
-			}
-			err = validate_one(NULL, path, format, files, &pass);
-			free(path);
+		if (!recipe && asprintf(&path, "%s/%s", dir, committed[i]) < 0) {
+			err = KVMSIM_ENOMEM;
+			break;
 		}
-		free(dir);
+		err = judge_one(csv, recipe ? recipe : path, &judged[i]);
+		pass &= judged[i].judgement.pass;
+		free(path);
 	}
-	if (!err && files) {
-		err = json_print(files, stdout);
-		files = NULL;
-	}
-	json_decref(files);
+	err = err ? err : print_files(judged, n, format);
+	for (size_t i = 0; i < n; i++)
+		judged_free(&judged[i]);
+	free(dir);
 	if (err)
 		return cli_input_exit_code(err);
 	return pass ? EXIT_DONE : EXIT_GATE;

@@ -85,5 +85,26 @@ sed 's/^fit = .*/fit = 8 80 375/' $evidence/kvm_pvm.ini >"$dir/few.ini"
 check 'fewer rows than numbers' 3 '3 rows do not carry 5 fitted numbers' "$kvmsim" calibrate \
 	--recipe "$dir/few.ini" --evidence $evidence/kvm_pvm.csv
 ok 'one line' one_line
+# A signal in the middle: one line, nothing on standard output. That the measurements can be handed
+# over says that the signal is caught already.
+mkfifo "$dir/rows"
+interrupted() { # NAME ROWS ARGUMENT...
+	name=$1 rows=$2
+	shift 2
+	"$kvmsim" "$@" >"$dir/out" 2>"$dir/err" &
+	pid=$!
+	cat "$rows" >"$dir/rows"
+	kill -TERM $pid
+	wait $pid
+	ok "$name, interrupted" [ $? -eq 130 ]
+	ok "$name, interrupted: one line" one_line
+	ok "$name, interrupted: says so" says 'interrupted' err
+}
+interrupted validate $evidence/kvm_pvm.csv validate --csv --recipe $evidence/kvm_pvm.ini \
+	--evidence "$dir/rows"
+interrupted 'validate --matrix' tests/golden/matrix-abn.csv validate --matrix "$dir/rows"
+interrupted calibrate $evidence/kvm_pvm.csv calibrate --recipe $evidence/kvm_pvm.ini \
+	--evidence "$dir/rows" -o "$dir/none.ini"
+ok 'no profile, no half of one' sh -c "! ls '$dir'/none.ini* 2>/dev/null"
 check 'calibrate without a recipe' 2 '--recipe FILE.ini is needed' "$kvmsim" calibrate
 the_end

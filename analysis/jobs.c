@@ -13,6 +13,7 @@
 struct said {
 	char *text;
 	size_t len;
+	bool wrong; /* more than that the input is torn, which is no error of the run */
 };
 
 /* One finished run on its way from a worker: this, the result, its collections, its messages. */
@@ -26,18 +27,20 @@ struct worker {
 	int fd;
 };
 
+/* The first of what went wrong comes before what was only said of the input. */
 static void keep(void *ctx, enum kvmsim_error err, const char *msg)
 {
 	struct said *s = ctx;
-	size_t len = strlen(msg);
+	size_t len = strlen(msg), at = err == KVMSIM_ETORN || s->wrong ? s->len : 0;
 	char *grown = realloc(s->text, s->len + len + 2);
 
-	(void)err;
 	if (!grown)
 		return;
-	memcpy(grown + s->len, msg, len);
+	memmove(grown + at + len + 1, grown + at, s->len - at);
+	memcpy(grown + at, msg, len);
+	grown[at + len] = '\n';
 	s->len += len + 1;
-	grown[s->len - 1] = '\n';
+	s->wrong |= err != KVMSIM_ETORN;
 	grown[s->len] = '\0';
 	s->text = grown;
 }

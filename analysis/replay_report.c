@@ -202,7 +202,7 @@ int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 	fprintf(to, "\nEvidence for %s: %s.\n", o->dirty, evidence);
 	free(evidence);
 	fprintf(to, "Checks: the ledger's sum is the elapsed time of all %zu tasks", r->n_tasks);
-	if (o->check)
+	if (r->checked)
 		fprintf(to,
 			"; sptes, rmaps, TLBs consistent; %" PRIu64 " lost store%s, %" PRIu64
 			" page%s reported without a store",
@@ -391,7 +391,7 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 		json_put(stats, kvm_stat_name((enum kvm_stat_id)i), json_u64(r->stats[i]));
 	json_put(j, "stats", stats);
 	json_put(j, "active_shadow_pages", json_u64(r->active_shadow_pages));
-	json_put(checks, "made", json_boolean(o->check));
+	json_put(checks, "made", json_boolean(r->checked));
 	json_put(checks, "lost_stores", json_u64(r->lost_stores));
 	json_put(checks, "false_dirties", json_u64(r->false_dirties));
 	json_put(j, "checks", checks);

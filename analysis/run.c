@@ -111,6 +111,7 @@ static int fill_result(struct guest_run *run, struct run_result *r)
 	r->collections = run->collections;
 	r->n_collections = run->n_collections;
 	run->collections = NULL;
+	r->checked = run->check;
 	r->torn = run_input_torn(in);
 	return 0;
 }
@@ -138,6 +139,32 @@ static int check_interval(const struct run_opts *o, const struct run_input *in, 
 	return 0;
 }
 
+/* A run that ends before its first collection has no figure of one. */
+static int check_collected(const struct guest_run *run)
+{
+	uint64_t epochs = 0;
+
+	for (uint32_t i = 0; i < run->in->n_vcpus; i++)
+		epochs = run->vcpus[i].ended > epochs ? run->vcpus[i].ended : epochs;
+	if (run->n_collections)
+		return 0;
+	return kvmsim_err(run->opts->errors, KVMSIM_EPARSE,
+			  "%s: cannot tell: %" PRIu64 " epoch%s of %" PRIu64
+			  " instructions ended; the first collection is due after %" PRIu64
+			  " (interval %" PRIu64 ", phase %" PRIu64 ")",
+			  run->in->name, epochs, epochs == 1 ? "" : "s", run->in->epoch_len,
+			  run->opts->phase + run->every, run->every, run->opts->phase);
+}
+
+/* What is broken on purpose is never believed. */
+static bool must_check(const struct run_opts *o)
+{
+	const struct policy_desc *d;
+	struct policy_params params;
+
+	return o->check || (!policy_parse(FAMILY_DIRTY, o->dirty, NULL, &d, &params) && d->broken);
+}
+
 static int create(struct guest_run *run, struct cache **cache)
 {
 	const struct run_opts *o = run->opts;
@@ -162,7 +189,7 @@ static int create(struct guest_run *run, struct cache **cache)
 				       .personality = o->personality,
 				       .cache = *cache,
 				       .background_sps = o->shadow_pages,
-				       .check = o->check};
+				       .check = run->check};
 
 	err = kvm_create_vm(&vo, &run->kvm);
 	if (err)
@@ -183,7 +210,7 @@ static int create(struct guest_run *run, struct cache **cache)
 int run_model(const struct run_opts *opts, struct run_result *out)
 {
 	struct run_input in;
-	struct guest_run run = {.opts = opts, .in = &in};
+	struct guest_run run = {.opts = opts, .in = &in, .check = must_check(opts)};
 	struct cache *cache = NULL;
 	int err;
 
@@ -195,8 +222,9 @@ int run_model(const struct run_opts *opts, struct run_result *out)
 	err = err ? err : create(&run, &cache);
 	err = err ? err : sim_run(run.sim, CYCLES_MAX);
 	err = err ? err : sim_check_ledger(run.sim);
-	if (!err && opts->check)
+	if (!err && run.check)
 		err = kvm_check(run.kvm);
+	err = err ? err : check_collected(&run);
 	err = err ? err : fill_result(&run, out);
 	if (err) {
 		run_result_free(out);

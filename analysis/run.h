@@ -30,7 +30,7 @@ struct run_opts {
 	uint64_t seed;
 	uint32_t replicate;
 	bool reference; /* slow mode, no run-ahead */
-	bool check;	/* keep the checkers on */
+	bool check; /* keep the checkers on; a policy that is broken on purpose always has them */
 	const struct kvmsim_errsink *errors;
 };
 
@@ -99,13 +99,15 @@ struct run_result {
 	struct run_task *tasks; /* owned */
 	size_t n_tasks;
 	uint64_t false_dirties, lost_stores;
-	bool torn; /* the trace ended early; the result covers what was there */
+	bool checked; /* the checkers were on */
+	bool torn;    /* the trace ended early; the result covers what was there */
 };
 
 /* Errors: those of the trace reader, the scenario and kvm_create_vm(); KVMSIM_EINVAL with a message
- * (interval not a multiple of the epoch, no such slot); KVMSIM_EUNSUPPORTED (a trace of
- * guest-virtual addresses or without an instruction clock); KVMSIM_EINTR. @out is zeroed on an
- * error. */
+ * (interval not a multiple of the epoch, no such slot); KVMSIM_EPARSE with the reason (what was
+ * recorded cannot answer: no stores, no op, no collection in it; epochs' numbers jump);
+ * KVMSIM_ECHECK (the checkers); KVMSIM_EUNSUPPORTED (a trace of guest-virtual addresses or without
+ * an instruction clock); KVMSIM_EINTR. @out is zeroed on an error. */
 int run_model(const struct run_opts *opts, struct run_result *out);
 void run_result_free(struct run_result *r);
 

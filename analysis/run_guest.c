@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analysis/run_guest.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -52,17 +53,44 @@ static int boundary_reached(struct run_vcpu *v)
 	return err;
 }
 
+/* Epochs are numbered without a gap: a jump is damage, and would be a collection for each number
+ * left out. Only a vCPU that was not seen in a phase goes on where the others are; they have an op
+ * for each number before that. */
+static int check_epoch(const struct run_vcpu *v, uint64_t number)
+{
+	const struct run_input *in = v->run->in;
+	uint64_t expected = v->ended + v->open;
+
+	if (number == expected ||
+	    (in->n_vcpus > 1 && v->marked && number > expected && number < in->n_ops))
+		return 0;
+	if (!expected)
+		return kvmsim_err(v->run->opts->errors, KVMSIM_EPARSE,
+				  "%s: vCPU %u: epoch %" PRIu64 " is the first, expected 0",
+				  in->name, v->id, number);
+	return kvmsim_err(v->run->opts->errors, KVMSIM_EPARSE,
+			  "%s: vCPU %u: epoch %" PRIu64 " follows epoch %" PRIu64
+			  ", expected %" PRIu64,
+			  in->name, v->id, number, expected - 1, expected);
+}
+
 static int boundary(void *ctx, struct kvm_vcpu *vcpu, const struct guest_op *op)
 {
 	struct run_vcpu *v = ctx;
 
 	(void)vcpu;
 	if (op->kind == OP_EPOCH) {
+		int err = check_epoch(v, op->arg);
+
+		if (err)
+			return err;
+		v->marked = false;
 		v->ended = op->arg;
 		v->open = true;
-	} else if (op->arg == 0 && v->open) {
-		v->ended++;
-		v->open = false;
+	} else {
+		v->marked = true;
+		v->ended += op->arg == 0 && v->open;
+		v->open &= op->arg != 0;
 	}
 	return boundary_reached(v);
 }

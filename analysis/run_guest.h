@@ -21,6 +21,7 @@ struct run_vcpu {
 	uint32_t id;
 	uint64_t ended; /* epochs that have ended */
 	bool open;	/* inside an epoch */
+	bool marked;	/* no epoch has begun since a mark */
 	bool finished, waiting;
 	cycles_t end; /* task_now() when finished */
 	struct interp_stats stats;
@@ -29,6 +30,7 @@ struct run_vcpu {
 struct guest_run {
 	const struct run_opts *opts;
 	struct run_input *in;
+	bool check; /* the checkers are on */
 	struct sim *sim;
 	struct kvm *kvm;
 	struct task *vmm;

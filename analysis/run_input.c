@@ -26,6 +26,16 @@ static int open_trace(const struct run_opts *o, struct run_input *in)
 				  o->trace);
 	if (!m->n_slots)
 		return kvmsim_err(o->errors, KVMSIM_EPARSE, "%s: no memory slot", o->trace);
+	if (m->unseen & TRACE_NO_STORES)
+		return kvmsim_err(o->errors, KVMSIM_EPARSE,
+				  "%s: cannot tell: stores to memory were not recorded, and the "
+				  "dirty log reports nothing else",
+				  o->trace);
+	in->n_ops = trace_ops(in->trace);
+	if (!in->n_ops)
+		return kvmsim_err(o->errors, KVMSIM_EPARSE, "%s: cannot tell: %s", o->trace,
+				  trace_stats(in->trace).torn ? "it is torn in its first block"
+							      : "no op was recorded");
 	in->n_vcpus = m->n_vcpus;
 	in->n_slots = m->n_slots;
 	for (uint32_t i = 0; i < m->n_slots; i++) {

@@ -16,6 +16,7 @@ struct run_input {
 	struct run_slot slots[RUN_MAX_SLOTS]; /* `logged` as the options say */
 	uint64_t epoch_len;
 	uint64_t checksum;
+	uint64_t n_ops;		   /* of a trace, all vCPUs */
 	struct op_source *sources; /* one per vCPU */
 	struct trace_reader *trace;
 	struct scenario *scenario;

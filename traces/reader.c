@@ -210,6 +210,15 @@ struct trace_stats trace_stats(const struct trace_reader *r)
 	return r->stats;
 }
 
+uint64_t trace_ops(const struct trace_reader *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_index; i++)
+		n += r->index[i].n_ops;
+	return n;
+}
+
 /* ---- blocks ---- */
 
 static int read_block(struct trace_reader *r, uint32_t i, struct guest_op *ops)

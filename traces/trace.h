@@ -71,6 +71,8 @@ const struct trace_meta *trace_meta(const struct trace_reader *r);
  * is KVMSIM_EPARSE with its offset, from then on. Valid until trace_close(). KVMSIM_EINVAL: no such
  * vCPU. */
 int trace_source(struct trace_reader *r, uint32_t vcpu, struct op_source *out);
+/* Of all vCPUs in the whole file, by its index. */
+uint64_t trace_ops(const struct trace_reader *r);
 /* Of everything read so far; a rewound source counts again. bytes: of blocks, as stored. */
 struct trace_stats trace_stats(const struct trace_reader *r);
 /* 64-bit FNV-1a over the whole file's bytes; reads it once. For the store. KVMSIM_EIO. */

@@ -248,9 +248,13 @@ int kvm_check(const struct kvm *kvm)
 
 	for (uint32_t i = 0; i < kvm->n_vcpus && !r; i++)
 		r = tlb_check(kvm->vcpus[i]);
-	if (!r && kvm_lost_stores(kvm))
+	uint64_t lost = r ? 0 : kvm_lost_stores(kvm);
+
+	if (lost)
 		r = kvmsim_err(sim_errors(kvm->sim), KVMSIM_ECHECK,
-			       "%llu stores were never reported by the dirty log",
-			       (unsigned long long)kvm_lost_stores(kvm));
+			       "policy %s%s: %llu store%s never reported by the dirty log",
+			       kvm->dirty->desc.name,
+			       kvm->dirty->desc.broken ? " (broken on purpose)" : "",
+			       (unsigned long long)lost, lost == 1 ? " was" : "s were");
 	return r;
 }

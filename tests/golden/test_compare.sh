@@ -166,6 +166,13 @@ bad 'slot' 2 compare "$trace" --dirty walk,mask --profile unit --slot nope
 bad 'range' 2 compare "$trace" --dirty walk,mask --profile unit --shadow-pages 9-3
 bad 'replicates' 2 compare "$trace" --dirty walk,mask --profile unit --replicates 1
 bad 'gate' 2 compare "$trace" --dirty walk,mask --profile unit --fail-if 'nope>5%'
+bad 'interval of more than the trace' 3 compare "$trace" --dirty walk,mask --profile unit \
+	--interval 60000000000
+head -c 60000 "$trace" >"$dir/torn.kvt"
+bad 'the same, torn' 3 compare "$dir/torn.kvt" --dirty walk,mask --profile unit --interval 60000000000
+ok 'the same, torn: why' says 'torn.kvt: cannot tell: ' err
+head -c 900 "$trace" >"$dir/stub.kvt"
+bad 'no whole block' 3 compare "$dir/stub.kvt" --dirty walk,mask --profile unit
 : >"$dir/empty.kvt"
 bad 'empty trace' 3 compare "$dir/empty.kvt" --dirty walk,mask --profile unit
 head -c 64 "$kvmsim" >"$dir/noise.kvt"

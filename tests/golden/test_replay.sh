@@ -57,6 +57,9 @@ ok 'four vCPUs: reference mode gives the same' cmp -s "$dir/four.json" "$dir/fou
 ok 'a policy that loses stores is caught' replay 1 --scenario "$dir/four.ini" --dirty lossy \
 	--profile unit --check
 ok 'a policy that loses stores: one line' one_line
+ok 'a policy that loses stores is caught, --check or not' replay 1 --scenario "$dir/four.ini" \
+	--dirty lossy --profile unit
+ok 'a policy that loses stores: which' says '^kvmsim: policy lossy (broken on purpose): [0-9]* stores' err
 
 ok 'another CPU' replay 0 "$trace" "$@" --slot vram --cpu amd
 ok 'another CPU: said' says ' under mask, preset 6.1-shadow, CPU amd, priced as unit$' out
@@ -116,6 +119,15 @@ head -c 60000 "$trace" >"$dir/torn.kvt"
 ok 'torn trace' replay 0 "$dir/torn.kvt" "$@"
 ok 'torn trace: one line says so' [ "$(wc -l <"$dir/err")" -eq 1 ]
 ok 'torn trace: and the table' says 'torn' out
+
+head -c 900 "$trace" >"$dir/stub.kvt"
+ok 'no whole block' replay 3 "$dir/stub.kvt" "$@"
+ok 'no whole block: why' says 'stub.kvt: cannot tell: it is torn in its first block$' err
+ok 'no whole block: no output' [ ! -s "$dir/out" ]
+printf '100 0 M 1 5\n200 0 r fed00 a+0\n300 0 M 0 6\n' >"$dir/mmio.tr"
+run 0 import -o "$dir/mmio.kvt" "$dir/mmio.tr"
+refuses 'no stores' 3 'mmio.kvt: cannot tell: stores to memory were not recorded' "$dir/mmio.kvt" "$@"
+refuses 'an interval too long' 3 'cannot tell: 178 epochs' "$trace" "$@" --interval 6000000000
 
 if [ -w /dev/full ]; then
 	"$kvmsim" replay "$trace" "$@" --json >/dev/full 2>"$dir/err"

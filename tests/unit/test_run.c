@@ -11,6 +11,7 @@
 #include "model/params.h"
 #include "model/sim/profile.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/trace_util.h"
 #include "traces/trace.h"
 #include "workloads/scenario.h"
 
@@ -305,6 +306,88 @@ static void refuses(void)
 	       X11PERF ": no slot 'rom'; there are ram, vram");
 }
 
+/* ---- what a trace cannot answer ---- */
+
+/* A trace of epochs with these numbers on each vCPU, each after a mark, and a store in each. */
+static const char *trace_of(uint32_t n_vcpus, const uint64_t epochs[][4], size_t n, uint32_t unseen)
+{
+	const char *path = temp_path("epochs.kvt");
+	struct trace_meta meta = meta_of(n_vcpus);
+	struct trace_writer *w;
+
+	meta.epoch_len = 1000;
+	meta.unseen = TRACE_NO_GVA | unseen;
+	CU_ASSERT_EQUAL_FATAL(trace_create(path, &meta, &sink, &w), 0);
+	for (uint32_t v = 0; v < n_vcpus; v++) {
+		for (size_t i = 0; i < n; i++) {
+			const struct guest_op ops[] = {
+				{.kind = OP_MARK, .arg = 1},
+				{.kind = OP_EPOCH, .arg = epochs[v][i]},
+				{.kind = OP_WRITE, .arg = epochs[v][i] % 100 << 12, .len = 8},
+				{.kind = OP_MARK, .gap = 1000},
+			};
+
+			CU_ASSERT_EQUAL(trace_write(w, v, ops, 4), 0);
+		}
+	}
+	CU_ASSERT_EQUAL(trace_finish(w, NULL), 0);
+	return path;
+}
+
+static void refuse_trace(const char *path, uint64_t interval, const char *expected)
+{
+	char whole[4096 + 256];
+
+	snprintf(whole, sizeof(whole), "%s: %s", path, expected);
+	refuse((struct run_opts){.trace = path, .dirty = "mask", .interval = interval},
+	       KVMSIM_EPARSE, whole);
+}
+
+static void epochs_jump(void)
+{
+	static const uint64_t far[][4] = {{0, 1, 1ull << 40}}, back[][4] = {{0, 1, 1}};
+	static const uint64_t late[][4] = {{5, 6, 7}};
+	static const uint64_t two[][4] = {{0, 1, 2, 3}, {0, 3, 4, 5}};
+	static const uint64_t two_far[][4] = {{0, 1, 2}, {0, 1, 1ull << 40}};
+	struct run_opts o = {.dirty = "mask", .profile = profile, .errors = &sink};
+	struct run_result r;
+
+	refuse_trace(trace_of(1, far, 3, 0), 0,
+		     "vCPU 0: epoch 1099511627776 follows epoch 1, expected 2");
+	refuse_trace(trace_of(1, back, 3, 0), 0, "vCPU 0: epoch 1 follows epoch 1, expected 2");
+	refuse_trace(trace_of(1, late, 3, 0), 0, "vCPU 0: epoch 5 is the first, expected 0");
+	refuse_trace(trace_of(2, two_far, 3, 0), 0,
+		     "vCPU 1: epoch 1099511627776 follows epoch 1, expected 2");
+	/* a vCPU that the recorder did not see in two phases */
+	message[0] = '\0';
+	o.trace = trace_of(2, two, 4, 0);
+	CU_ASSERT_EQUAL(run_model(&o, &r), 0);
+	CU_ASSERT_STRING_EQUAL(message, "");
+	CU_ASSERT_EQUAL(r.n_collections, 6);
+	run_result_free(&r);
+}
+
+static void cannot_tell(void)
+{
+	static const uint64_t three[][4] = {{0, 1, 2}};
+
+	refuse_trace(trace_of(1, three, 3, TRACE_NO_STORES), 0,
+		     "cannot tell: stores to memory were not recorded, and the dirty log reports "
+		     "nothing else");
+	refuse_trace(trace_of(1, three, 0, 0), 0, "cannot tell: no op was recorded");
+	refuse_trace(
+		trace_of(1, three, 3, 0), 4000,
+		"cannot tell: 3 epochs of 1000 instructions ended; the first collection is due "
+		"after 4 (interval 4, phase 0)");
+}
+
+/* The checkers are on without being asked for. */
+static void broken_is_checked(void)
+{
+	refuse((struct run_opts){.scenario = "docs/tutorial.ini", .dirty = "lossy"}, KVMSIM_ECHECK,
+	       "policy lossy (broken on purpose): 8 stores were never reported by the dirty log");
+}
+
 static void interrupts(void)
 {
 	run_interrupted = 1;
@@ -317,6 +400,9 @@ static CU_TestInfo tests[] = {{"x11perf_exact", x11perf_exact},
 			      {"pagelist_counts", pagelist_counts},
 			      {"repeats_and_reference_agree", repeats_and_reference_agree},
 			      {"refuses", refuses},
+			      {"epochs_jump", epochs_jump},
+			      {"cannot_tell", cannot_tell},
+			      {"broken_is_checked", broken_is_checked},
 			      {"interrupts", interrupts},
 			      CU_TEST_INFO_NULL};
 
@@ -327,5 +413,6 @@ int main(void)
 	int rc = test_main("run", tests);
 
 	profile_free(profile);
+	remove_temp();
 	return rc;
 }

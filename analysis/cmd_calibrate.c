@@ -15,6 +15,8 @@
 
 static int calibrate_run(const struct verb *verb, int argc, char **argv);
 
+#define MEMBERS_SHOWN 3
+
 const struct verb verb_calibrate = {
 	.name = "calibrate",
 	.summary = "fit a cost profile to measured rows",
@@ -69,9 +71,32 @@ static int write_profile(const char *path, const char *text)
 	return err;
 }
 
+static uint64_t thousandths(double price)
+{
+	return (uint64_t)llround(1000 * price);
+}
+
+/* "write_protect*109 rmap_spte*43 ...": the group's counts, as in the recipe. */
+static const char *members(const struct recipe_group *g, char *words, size_t room)
+{
+	size_t used = 0;
+
+	words[0] = '\0';
+	for (size_t i = 0; i < g->n && i < MEMBERS_SHOWN && used < room; i++) {
+		used += (size_t)snprintf(words + used, room - used, "%s%s", i ? " " : "",
+					 model_vocabulary.counts[g->count[i]]);
+		if (g->weight[i] != 1 && used < room)
+			used += (size_t)snprintf(words + used, room - used, "*%g", g->weight[i]);
+	}
+	if (g->n > MEMBERS_SHOWN && used < room)
+		snprintf(words + used, room - used, " ...");
+	return words;
+}
+
 static int print_fit(const struct recipe *r, const struct calibration *c)
 {
 	struct table *t = table_create("lrrl");
+	char words[256], price[OUT_TEXT];
 	int err;
 
 	if (!t)
@@ -79,18 +104,18 @@ static int print_fit(const struct recipe *r, const struct calibration *c)
 	printf("%zu numbers on %zu rows; root mean square of relative errors %.1f%%\n\n",
 	       c->n_fitted, c->n_rows, 100 * sqrt(c->rss / c->n_rows));
 	table_cell(t, "group");
-	table_cell(t, "price");
+	table_cell(t, "price, %s", r->machine_unit);
 	table_cell(t, "+- (1 sd)");
-	table_cell(t, "of");
+	table_cell(t, "of: COUNT*WEIGHT costs the price WEIGHT times");
 	for (size_t g = 0; g < r->n_groups; g++) {
 		table_cell(t, "%s", r->group[g].name);
-		table_cell(t, "%.3f", c->group[g]);
+		table_cell(t, "%s.%03u", out_u64(price, thousandths(c->group[g]) / 1000),
+			   (unsigned)(thousandths(c->group[g]) % 1000));
 		if (c->group[g] > 0)
 			table_cell(t, "%.3f", sqrt(c->group_cov[g * r->n_groups + g]));
 		else
 			table_cell(t, "at bound");
-		table_cell(t, "%s%s", model_vocabulary.counts[r->group[g].count[0]],
-			   r->group[g].n > 1 ? ", ..." : "");
+		table_cell(t, "%s", members(&r->group[g], words, sizeof(words)));
 	}
 	err = table_print(t, stdout);
 	table_free(t);

@@ -173,6 +173,7 @@ static int print_range(struct table *t, const struct trace_meta *m, const struct
 {
 	for (uint32_t s = 0; s < m->n_slots; s++) {
 		struct info_range r;
+		char buf[OUT_TEXT];
 		int err = trace_info_range(info, s, mark, &r);
 
 		if (err)
@@ -182,11 +183,12 @@ static int print_range(struct table *t, const struct trace_meta *m, const struct
 		else
 			table_cell(t, "%" PRIu64, mark);
 		table_cell(t, "%s", m->slots[s].name);
-		table_cell(t, "%zu", r.n);
+		table_cell(t, "%s", out_u64(buf, r.n));
 		if (r.n) {
-			table_cell(t, "%" PRIu32, r.min);
-			table_cell(t, "%" PRIu64 "%s", r.median2 / 2, r.median2 % 2 ? ".5" : "");
-			table_cell(t, "%" PRIu32, r.max);
+			table_cell(t, "%s", out_u64(buf, r.min));
+			table_cell(t, "%s%s", out_u64(buf, r.median2 / 2),
+				   r.median2 % 2 ? ".5" : "");
+			table_cell(t, "%s", out_u64(buf, r.max));
 		}
 		table_end_row(t);
 	}
@@ -222,7 +224,7 @@ static int print_ranges(const struct trace_meta *m, const struct trace_info *inf
 
 static int print_epochs(const struct trace_meta *m, const struct trace_info *info)
 {
-	char align[4 + TRACE_MAX_SLOTS] = "rrl";
+	char align[4 + TRACE_MAX_SLOTS] = "rrl", buf[OUT_TEXT];
 	struct table *t;
 
 	memset(align + 3, 'r', m->n_slots);
@@ -237,11 +239,11 @@ static int print_epochs(const struct trace_meta *m, const struct trace_info *inf
 	for (size_t i = 0; i < info->n_epochs; i++) {
 		const struct info_epoch *e = info->epochs[i];
 
-		table_cell(t, "%" PRIu64, e->number);
+		table_cell(t, "%s", out_u64(buf, e->number));
 		table_cell(t, "%" PRIu64, e->mark);
 		table_cell(t, "%s", e->full ? "full" : "cut");
 		for (uint32_t s = 0; info->has_pages && s < m->n_slots; s++)
-			table_cell(t, "%" PRIu32, e->pages[s]);
+			table_cell(t, "%s", out_u64(buf, e->pages[s]));
 		table_end_row(t);
 	}
 	return finish_table(t);

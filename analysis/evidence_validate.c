@@ -95,8 +95,8 @@ static int table_identified(const struct evidence *e)
 		table_cell(t, "%s", row->series_name);
 		table_cell(t, "%s", out_u64(a, row->nr_dirty));
 		table_cell(t, "%s", out_u64(a, llround(row->measured)));
-		table_cell(t, "%.0f", row->shadow_pages);
-		table_cell(t, "%.0f", row->per_page);
+		table_cell(t, "%s", out_u64(a, llround(row->shadow_pages)));
+		table_cell(t, "%s", out_u64(a, llround(row->per_page)));
 		table_cell(t, "%s", out_u64(a, row->pages_max));
 		table_cell(t, "%s (from %s)", in_range(row) ? "yes" : "NO",
 			   out_u64(a, row->pages_min));

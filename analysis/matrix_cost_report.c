@@ -15,6 +15,7 @@ static void print_group(const struct cost_result *r, size_t config, bool fitted,
 {
 	const struct matrix_config *c = &r->file->configs[config];
 	const struct cost_row *worst = NULL;
+	char number[OUT_TEXT];
 	unsigned n = 0;
 
 	for (size_t i = 0; i < r->n_rows; i++) {
@@ -32,14 +33,14 @@ static void print_group(const struct cost_result *r, size_t config, bool fitted,
 	table_cell(t, "%s", c->mmu);
 	table_cell(t, "%s", c->dirty);
 	table_cell(t, "%s", c->pte);
-	table_cell(t, "%llu", (unsigned long long)c->slot_pages);
+	table_cell(t, "%s", out_u64(number, c->slot_pages));
 	table_cell(t, fitted ? "<= %d" : "> %d", COST_FITTED_MAX);
 	table_cell(t, "%s", !r->fit ? "profile" : fitted ? "fitted" : "predicted");
 	table_cell(t, "%u", n);
 	table_cell(t, "%s %s %lld", worst->key.phase, worst->key.pattern,
 		   (long long)worst->key.nr_dirty);
-	table_cell(t, "%.0f", worst->predicted);
-	table_cell(t, "%.0f", worst->measured);
+	table_cell(t, "%s", out_u64(number, llround(worst->predicted)));
+	table_cell(t, "%s", out_u64(number, llround(worst->measured)));
 	table_cell(t, "%+.2f %%", percent(worst->predicted, worst->measured));
 }
 
@@ -80,12 +81,15 @@ static int print_crossovers(const struct cost_result *r, FILE *to)
 	for (size_t i = 0; i < r->n_crossovers; i++) {
 		const struct cost_crossover *x = &r->crossovers[i];
 		const struct matrix_config *c = &r->file->configs[x->mask];
+		char number[OUT_TEXT];
 
 		table_cell(t, "%s", c->mmu);
 		table_cell(t, "%s", c->pte);
-		table_cell(t, "%llu", (unsigned long long)c->slot_pages);
-		table_cell(t, "%.0f", x->from_model);
-		table_cell(t, "%.0f", x->from_file);
+		table_cell(t, "%s", out_u64(number, c->slot_pages));
+		table_cell(t, "%s",
+			   isfinite(x->from_model) ? out_u64(number, llround(x->from_model))
+						   : "none");
+		table_cell(t, "%s", out_u64(number, llround(x->from_file)));
 		table_cell(t, "%+.2f %%", percent(x->from_model, x->from_file));
 	}
 	err = table_print(t, to);

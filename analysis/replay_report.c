@@ -80,7 +80,7 @@ static int print_calls(const struct run_opts *o, const struct run_result *r, FIL
 		err = summarize_calls(r, s, &c);
 		table_cell(t, "%s", r->slots[s].name);
 		table_cell(t, "%s", out_u64(number, r->slots[s].npages));
-		table_cell(t, "%zu", c.calls);
+		table_cell(t, "%s", out_u64(number, c.calls));
 		if (c.calls) {
 			table_cell(t, "%s", out_u64(number, (uint64_t)c.dirty_min));
 			table_cell(t, "%s", out_u64(number, (uint64_t)(c.dirty_median + 0.5)));

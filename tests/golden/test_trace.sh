@@ -39,7 +39,7 @@ exits() {
 
 # epochs TRACE: "mark ram vram full|cut" per epoch
 epochs() {
-	"$k" info --epochs "$1" | awk '/^Epoch +mark/ { on = 1; next } on { print $2, $4, $5, $3 }'
+	"$k" info --epochs "$1" | awk '/^Epoch +mark/ { on = 1; next } on { gsub(/,/, ""); print $2, $4, $5, $3 }'
 }
 
 # The recorder counted dirty pages per epoch apart from its trace lines: these are its counts.

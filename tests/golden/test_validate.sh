@@ -43,6 +43,8 @@ case ${kvmsim%/kvmsim} in
 	cat "$dir/fifo" >"$dir/through" &
 	check 'calibrate into a FIFO' 0 'rows; root' "$kvmsim" calibrate --recipe $recipe -o "$dir/fifo"
 	wait $!
+	ok 'a price has its unit' says '^group  *price, cycles ' out
+	ok 'a group says what its price is of' says '^work .* write_protect\*109 rmap_spte\*43' out
 	ok 'still a FIFO' [ -p "$dir/fifo" ]
 	ok 'the same profile' cmp -s "$dir/through" model/profiles/core2-2010.ini
 	check 'calibrate into no folder' 4 'cannot create' "$kvmsim" calibrate --recipe $recipe \

@@ -42,6 +42,9 @@ static int parse_u64(const struct parser *p, unsigned line, const char *key, con
 	return 0;
 }
 
+#define MAX_BASE_GFN   ((1ull << 40) - 1) /* of 52-bit physical addresses */
+#define MAX_SLOT_PAGES ((1ull << 31) - 1) /* KVM_MEM_MAX_NR_PAGES */
+
 /* "name:base:pages ..." */
 static int parse_slots(const struct parser *p, const struct entry *e, struct scenario *s)
 {
@@ -55,11 +58,18 @@ static int parse_slots(const struct parser *p, const struct entry *e, struct sce
 		const char *at = colon ? scenario_number(colon + 1, &slot.base_gfn) : NULL;
 
 		at = at && *at == ':' ? scenario_number(at + 1, &slot.npages) : NULL;
-		if (!at || *at || !len || len >= sizeof(slot.name) || !slot.npages ||
-		    slot.base_gfn >= 1ull << 40 || slot.npages >= 1ull << 31)
+		if (!at || *at || !len)
 			return kvmsim_err(p->errors, KVMSIM_EPARSE,
 					  "%s:%u: slot '%s': expected NAME:BASE_GFN:PAGES", p->path,
 					  e->line, word);
+		if (len >= sizeof(slot.name) || !slot.npages || slot.base_gfn > MAX_BASE_GFN ||
+		    slot.npages > MAX_SLOT_PAGES)
+			return kvmsim_err(p->errors, KVMSIM_EPARSE,
+					  "%s:%u: slot '%s': expected a name of at most %zu "
+					  "characters, a base gfn from 0 to %llu and 1 to %llu "
+					  "pages",
+					  p->path, e->line, word, sizeof(slot.name) - 1,
+					  MAX_BASE_GFN, MAX_SLOT_PAGES);
 		memcpy(slot.name, word, len);
 		for (uint32_t i = 0; i < s->n_slots; i++) {
 			const struct scenario_slot *o = &s->slots[i];
@@ -261,6 +271,7 @@ void scenario_free(struct scenario *s)
 	if (!s)
 		return;
 	free(s->name);
+	free(s->rounds_name);
 	free(s->runs);
 	free(s->run_end);
 	free(s);

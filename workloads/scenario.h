@@ -70,10 +70,13 @@ const struct workload *workload_at(size_t i);
 
 struct page_run {
 	uint64_t first, last; /* offsets in the target slot, inclusive */
+	unsigned line;	      /* where it stands */
+	bool beside;	      /* in the rounds' file, not in the scenario's */
 };
 
 struct scenario {
-	char *name; /* of the file, for messages */
+	char *name;	   /* of the file, for messages */
+	char *rounds_name; /* of the rounds' file beside it; NULL: none */
 	const struct workload *workload;
 	char preset[32]; /* empty: not given */
 	uint32_t n_vcpus, n_slots, target;

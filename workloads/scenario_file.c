@@ -154,7 +154,7 @@ void scenario_free_entries(struct parser *p)
 
 /* ---- rounds ---- */
 
-static int add_run(struct scenario *s, uint64_t first, uint64_t last)
+static int add_run(struct scenario *s, struct page_run run)
 {
 	size_t n = s->run_end[s->n_rounds - 1];
 
@@ -165,7 +165,7 @@ static int add_run(struct scenario *s, uint64_t first, uint64_t last)
 			return KVMSIM_ENOMEM;
 		s->runs = grown;
 	}
-	s->runs[n] = (struct page_run){first, last};
+	s->runs[n] = run;
 	s->run_end[s->n_rounds - 1]++;
 	return 0;
 }
@@ -186,8 +186,14 @@ static int begin_round(struct scenario *s)
 	return 0;
 }
 
+/* The file that a run of pages stands in, for messages. */
+static const char *run_file(const struct scenario *s, bool beside)
+{
+	return beside ? s->rounds_name : s->name;
+}
+
 /* Appends "1 5 7-9" to the last round. */
-static int add_pages(const char *path, unsigned line, const struct kvmsim_errsink *errors,
+static int add_pages(unsigned line, bool beside, const struct kvmsim_errsink *errors,
 		     const char *text, struct scenario *s)
 {
 	for (;;) {
@@ -203,8 +209,8 @@ static int add_pages(const char *path, unsigned line, const struct kvmsim_errsin
 		if (!end || last < first || (*end && !strchr(" \t\r", *end)))
 			return kvmsim_err(errors, KVMSIM_EPARSE,
 					  "%s:%u: expected pages as in \"1 5 7-9\", found '%.40s'",
-					  path, line, text);
-		int err = add_run(s, first, last);
+					  run_file(s, beside), line, text);
+		int err = add_run(s, (struct page_run){first, last, line, beside});
 
 		if (err)
 			return err;
@@ -221,11 +227,10 @@ int scenario_round_entry(const struct parser *p, const struct entry *e, struct s
 				  p->path, e->line, e->key);
 	if (!e->continued || !s->n_rounds)
 		err = begin_round(s);
-	return err ? err : add_pages(p->path, e->line, p->errors, e->value, s);
+	return err ? err : add_pages(e->line, false, p->errors, e->value, s);
 }
 
-static int add_lines(const char *path, char *text, const struct kvmsim_errsink *errors,
-		     struct scenario *s)
+static int add_lines(char *text, const struct kvmsim_errsink *errors, struct scenario *s)
 {
 	unsigned line = 0;
 	int err = 0;
@@ -244,7 +249,7 @@ static int add_lines(const char *path, char *text, const struct kvmsim_errsink *
 		if (!comment || strspn(text, " \t\r") != strlen(text)) {
 			err = begin_round(s);
 			if (!err)
-				err = add_pages(path, line, errors, text, s);
+				err = add_pages(line, true, errors, text, s);
 		}
 		text = next;
 	}
@@ -254,20 +259,22 @@ static int add_lines(const char *path, char *text, const struct kvmsim_errsink *
 int scenario_rounds_file(const struct parser *p, const struct entry *e, struct scenario *s)
 {
 	const char *slash = strrchr(p->path, '/');
-	char *path, *text = NULL;
+	char *text = NULL;
 	size_t len = 0;
 	int err;
 
-	if (asprintf(&path, "%.*s%s", e->value[0] == '/' || !slash ? 0 : (int)(slash - p->path + 1),
-		     p->path, e->value) < 0)
+	if (asprintf(&s->rounds_name, "%.*s%s",
+		     e->value[0] == '/' || !slash ? 0 : (int)(slash - p->path + 1), p->path,
+		     e->value) < 0) {
+		s->rounds_name = NULL;
 		return KVMSIM_ENOMEM;
-	err = scenario_read_file(path, p->errors, &text, &len);
+	}
+	err = scenario_read_file(s->rounds_name, p->errors, &text, &len);
 	if (!err) {
 		s->checksum = scenario_fnv(s->checksum, text, len);
-		err = add_lines(path, text, p->errors, s);
+		err = add_lines(text, p->errors, s);
 		free(text);
 	}
-	free(path);
 	return err;
 }
 
@@ -277,12 +284,14 @@ int scenario_rounds_check(const struct parser *p, const struct scenario *s)
 
 	for (uint64_t round = 0; s->run_end && round < s->n_rounds; round++) {
 		for (size_t i = round ? s->run_end[round - 1] : 0; i < s->run_end[round]; i++) {
-			if (s->runs[i].last >= slot->npages)
+			const struct page_run *r = &s->runs[i];
+
+			if (r->last >= slot->npages)
 				return kvmsim_err(p->errors, KVMSIM_EPARSE,
-						  "%s: round %" PRIu64 " writes page %" PRIu64
+						  "%s:%u: round %" PRIu64 " writes page %" PRIu64
 						  ", slot %s has %" PRIu64,
-						  p->path, round + 1, s->runs[i].last, slot->name,
-						  slot->npages);
+						  run_file(s, r->beside), r->line, round + 1,
+						  r->last, slot->name, slot->npages);
 		}
 	}
 	return 0;

@@ -88,13 +88,19 @@ static void refuses(void)
 	refuse(HEAD "[rounds]\nround = 9-7\n", KVMSIM_EPARSE,
 	       "s.ini:5: expected pages as in \"1 5 7-9\", found '9-7'");
 	refuse(HEAD "[rounds]\nround = 1\nround = 100\n", KVMSIM_EPARSE,
-	       "s.ini: round 2 writes page 100, slot ram has 100");
+	       "s.ini:6: round 2 writes page 100, slot ram has 100");
+	refuse(HEAD "[rounds]\nround = 1\n 2\n 3 4-100\nround = 5\n", KVMSIM_EPARSE,
+	       "s.ini:7: round 1 writes page 100, slot ram has 100");
 	refuse(HEAD "file = not-there.txt\n", KVMSIM_EIO,
 	       "not-there.txt: No such file or directory");
 	refuse("[scenario]\nworkload = pagelist\nslots = a:0:10 b:9:10\n", KVMSIM_EPARSE,
 	       "s.ini:3: slot 'b' has the name or the pages of slot 'a'");
 	refuse("[scenario]\nworkload = pagelist\nslots = a:0\n", KVMSIM_EPARSE,
 	       "s.ini:3: slot 'a:0': expected NAME:BASE_GFN:PAGES");
+	refuse("[scenario]\nworkload = pagelist\nslots = a:0:1099511627776\n", KVMSIM_EPARSE,
+	       "s.ini:3: slot 'a:0:1099511627776': expected a name of at most 15 characters, a "
+	       "base "
+	       "gfn from 0 to 1099511627775 and 1 to 2147483647 pages");
 	refuse("[scenario]\nworkload = framebuffer\nrounds = 1\nslots = a:0:575\n", KVMSIM_EINVAL,
 	       "s.ini: the screen needs 576 pages, slot a has 575");
 	refuse("[scenario]\nworkload = framebuffer\nrounds = 1\nslots = a:0:576\nrects = 100000\n",
@@ -214,6 +220,13 @@ static void rounds_from_a_file(void)
 		scenario_source_free(&src);
 		scenario_free(s);
 	}
+	f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs("[scenario]\nworkload = pagelist\nslots = ram:0:4\nfile = pages.txt\n", f);
+	fclose(f);
+	CU_ASSERT_EQUAL(scenario_open(path, &sink, &s), KVMSIM_EPARSE);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(message, "/pages.txt:4: round 3 writes page 4, slot ram has 4"));
 	remove(path);
 	snprintf(path, sizeof(path), "%s/pages.txt", folder);
 	remove(path);

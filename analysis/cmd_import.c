@@ -162,9 +162,10 @@ static int import_run(const struct verb *verb, int argc, char **argv)
 	if (err)
 		return cli_exit_code(err);
 	fprintf(stderr,
-		"kvmsim: %s: %" PRIu64 " lines, %" PRIu64 " events, %" PRIu64 " unknown, %" PRIu64
+		"kvmsim: %s: %" PRIu64 " line%s, %" PRIu64 " event%s, %" PRIu64 " unknown, %" PRIu64
 		" damaged, %" PRIu64 " out of order",
-		name, st.lines, st.events, st.unknown, st.damaged, st.out_of_order);
+		name, st.lines, st.lines == 1 ? "" : "s", st.events, st.events == 1 ? "" : "s",
+		st.unknown, st.damaged, st.out_of_order);
 	if (st.first_damaged)
 		fprintf(stderr, "; first damaged line %" PRIu64, st.first_damaged);
 	fputc('\n', stderr);

@@ -11,9 +11,11 @@
  * also of epochs without a store.
  */
 
-/* A line this many epochs after the one before is damaged, not late: 2^20 epochs of 30 million
- * instructions are hours at a thousand million per second. */
+/* Empty epochs before one line. More of the usual ones is a line that is damaged, not late: 2^20
+ * epochs of 30 million instructions are hours at a thousand million per second. More of short ones
+ * is an epoch that was chosen too short. */
 #define MAX_EMPTY_EPOCHS (1u << 20)
+#define DEFAULT_EPOCH	 30000000
 #define BATCH		 256
 #define PAGE_SHIFT	 12
 #define NO_PHASE	 UINT64_MAX
@@ -33,6 +35,7 @@ struct importer {
 	const struct import_opts *opts;
 	struct import_opts o; /* with the defaults put in */
 	const char *name;
+	const struct kvmsim_errsink *errors;
 	struct trace_writer *w;
 	struct import_stats *stats;
 	struct vcpu_state vcpu[TRACE_MAX_VCPUS];
@@ -113,9 +116,9 @@ static int roll(struct importer *im, uint32_t vcpu, uint64_t time, bool before)
 	return ret;
 }
 
-static bool too_far(const struct importer *im, const struct vcpu_state *v, uint64_t time)
+static bool too_far(const struct vcpu_state *v, uint64_t time, uint64_t epoch_len)
 {
-	return time > v->epoch_end && (time - v->epoch_end) / im->o.epoch_len >= MAX_EMPTY_EPOCHS;
+	return time > v->epoch_end && (time - v->epoch_end) / epoch_len >= MAX_EMPTY_EPOCHS;
 }
 
 /* The vCPU's first line in the open phase. Instructions before it in this phase are not known,
@@ -179,12 +182,22 @@ static int take(struct importer *im, const struct event *e, bool *damaged)
 {
 	struct vcpu_state *v = &im->vcpu[e->vcpu];
 	uint64_t time = e->time;
+	bool far = v->phase == im->phase && im->mark && too_far(v, time, im->o.epoch_len);
 	int ret = 0;
 
 	*damaged = (e->kind == OP_MARK ? false : !im->mark) ||
-		   (v->phase == im->phase && im->mark && too_far(im, v, time));
+		   (far && too_far(v, time, DEFAULT_EPOCH));
 	if (*damaged)
 		return 0;
+	if (far)
+		return kvmsim_err(
+			im->errors, KVMSIM_EINVAL,
+			"%s:%llu: %llu epochs of %llu instruction%s without a line before "
+			"this one; at most %u are possible: choose longer epochs",
+			im->name, (unsigned long long)im->stats->lines,
+			(unsigned long long)((time - v->epoch_end) / im->o.epoch_len),
+			(unsigned long long)im->o.epoch_len, im->o.epoch_len == 1 ? "" : "s",
+			MAX_EMPTY_EPOCHS - 1);
 	im->stats->events++;
 	if (time < v->last_line_time)
 		im->stats->out_of_order++;
@@ -367,8 +380,9 @@ int import_guest_probe(FILE *in, const char *name, const struct import_opts *opt
 	im->o.ram_pages = opts->ram_pages ? opts->ram_pages : 262144;
 	im->o.vram_gfn = opts->vram_gfn ? opts->vram_gfn : 0xfd000;
 	im->o.vram_pages = opts->vram_pages ? opts->vram_pages : 4096;
-	im->o.epoch_len = opts->epoch_len ? opts->epoch_len : 30000000;
+	im->o.epoch_len = opts->epoch_len ? opts->epoch_len : DEFAULT_EPOCH;
 	im->name = name;
+	im->errors = errors;
 	im->stats = stats;
 	for (uint32_t i = 0; i < TRACE_MAX_VCPUS; i++)
 		im->vcpu[i].phase = NO_PHASE;
@@ -380,14 +394,14 @@ int import_guest_probe(FILE *in, const char *name, const struct import_opts *opt
 	if (!ret && !im->accesses)
 		ret = kvmsim_err(
 			errors, KVMSIM_EPARSE,
-			"%s:%llu: nothing usable in %llu lines (%llu unknown, %llu "
+			"%s:%llu: nothing usable in %llu line%s (%llu unknown, %llu "
 			"damaged): expected \"insn vcpu S|V gfn\" after \"insn vcpu M mark "
 			"host_ns\"",
 			name,
 			(unsigned long long)(stats->first_damaged ? stats->first_damaged
 								  : stats->lines),
-			(unsigned long long)stats->lines, (unsigned long long)stats->unknown,
-			(unsigned long long)stats->damaged);
+			(unsigned long long)stats->lines, stats->lines == 1 ? "" : "s",
+			(unsigned long long)stats->unknown, (unsigned long long)stats->damaged);
 	if (!ret) {
 		if (!im->stores)
 			trace_unseen(im->w, TRACE_NO_STORES);

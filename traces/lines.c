@@ -179,6 +179,7 @@ int lines_next(struct lines *l, const char **line, bool *whole)
 		used += n;
 		l->pos = nl ? (size_t)(nl - l->text) + 1 : l->len;
 		if (nl) {
+			used -= used && l->line[used - 1] == '\r';
 			l->line[used] = 0;
 			return 1;
 		}

@@ -119,7 +119,7 @@ struct import_stats {
 	uint64_t first_damaged; /* number of that line, from 1; 0: none */
 };
 /*
- * Guest probe text, gzip seen through:
+ * Guest probe text, gzip and CRLF seen through:
  *
  *	insn vcpu S|V gfn		first store to a page in the epoch, RAM or video RAM
  *	insn vcpu r|w gfn device+off	MMIO
@@ -131,8 +131,9 @@ struct import_stats {
  * than the one that marked joins the phase with its first line in it.
  *
  * @name is for messages. @stats is filled also on an error. Errors: KVMSIM_EPARSE with name and
- * line when nothing usable is there, KVMSIM_EIO, KVMSIM_ENOMEM, KVMSIM_EINVAL, KVMSIM_EINTR; in
- * each case there is no new output.
+ * line when nothing usable is there, KVMSIM_EIO, KVMSIM_ENOMEM, KVMSIM_EINVAL (a length of
+ * epochs that makes 2^20 empty ones between two lines), KVMSIM_EINTR; in each case there is no new
+ *output.
  */
 int import_guest_probe(FILE *in, const char *name, const struct import_opts *opts,
 		       const char *out_path, const struct kvmsim_errsink *errors,

@@ -191,6 +191,38 @@ static void damage_is_counted_and_left_out(void)
 	remove_temp();
 }
 
+static void lines_may_end_in_crlf(void)
+{
+	GIVES("0 0 M 1 0\r\n"
+	      "30 0 S 1\r\n"
+	      "40 0 w fee00 apic+80\r\n"
+	      "41 0 S\r 2\r\n"
+	      "42 0 S 2\r\r\n",
+	      0, MARK(1, 0), EPOCH(0, 0, 0), STORE(1, 30),
+	      {.kind = OP_MMIO_WRITE, .gap = 10, .arg = 0xfee00080});
+	counted(5, 3, 0, 2, 0);
+	remove_temp();
+}
+
+/* The line is no less true for epochs that are too short for it. */
+static void epochs_too_short(void)
+{
+	const struct import_opts opts = {.epoch_len = 1};
+	const char ok[] = "0 0 M 1 0\n1048576 0 S 1\n", far[] = "0 0 M 1 0\n1048577 0 S 1\n";
+	const char damaged[] = "0 0 M 1 0\n1 0 S 1\n40000000000000 0 S 1\n";
+
+	CU_ASSERT_EQUAL(import(ok, sizeof(ok) - 1, &opts), 0);
+	counted(2, 2, 0, 0, 0);
+	CU_ASSERT_EQUAL(import(far, sizeof(far) - 1, &opts), KVMSIM_EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		messages.last, "in.tr:2: 1048576 epochs of 1 instruction without a line "
+			       "before this one; at most 1048575 are possible: choose longer "
+			       "epochs"));
+	CU_ASSERT_EQUAL(import(damaged, sizeof(damaged) - 1, &opts), 0);
+	counted(3, 2, 0, 1, 0);
+	remove_temp();
+}
+
 static void long_lines_and_nul_bytes(void)
 {
 	char text[8192] = "10 0 M 1 0\n";
@@ -270,6 +302,8 @@ static CU_TestInfo tests[] = {
 	{"long_gaps_are_carried", long_gaps_are_carried},
 	{"each_vcpu_has_its_clock", each_vcpu_has_its_clock},
 	{"damage_is_counted_and_left_out", damage_is_counted_and_left_out},
+	{"lines_may_end_in_crlf", lines_may_end_in_crlf},
+	{"epochs_too_short", epochs_too_short},
 	{"long_lines_and_nul_bytes", long_lines_and_nul_bytes},
 	{"refuses_what_has_nothing", refuses_what_has_nothing},
 	{"sees_through_gzip", sees_through_gzip},

@@ -176,10 +176,21 @@ int evidence_predict(struct evidence *e, const struct profile *profile,
 	return 0;
 }
 
+/* Adds an error to a set of them: how many, how many within 15%, the worst. */
+static void add_error(double error, double *all, size_t *n, size_t *n_within15, double *worst)
+{
+	double x = fabs(error);
+
+	all[(*n)++] = x;
+	*n_within15 += x <= 0.15;
+	*worst = x > *worst ? x : *worst;
+}
+
 int evidence_judge(const struct evidence *e, struct evidence_judgement *out)
 {
 	const struct recipe *r = e->recipe;
-	double *abs_error = calloc(e->n_rows, sizeof(*abs_error));
+	double *abs_error = calloc(2 * e->n_rows, sizeof(*abs_error));
+	double *shown = abs_error + e->n_rows;
 	int err = 0;
 
 	*out = (struct evidence_judgement){0};
@@ -195,16 +206,17 @@ int evidence_judge(const struct evidence *e, struct evidence_judgement *out)
 		} else if (row->fitted) {
 			out->n_fitted++;
 		} else if (!row->series->unjudged) {
-			double x = fabs(row->error);
-
-			abs_error[out->n++] = x;
-			out->n_within15 += x <= 0.15;
-			out->worst = x > out->worst ? x : out->worst;
+			add_error(row->error, abs_error, &out->n, &out->n_within15, &out->worst);
+		} else {
+			add_error(row->error, shown, &out->n_shown, &out->n_shown_within15,
+				  &out->shown_worst);
 		}
 	}
 	out->cannot_tell = !out->n;
 	if (out->n)
 		err = stats_median(abs_error, out->n, &out->median);
+	if (!err && out->n_shown)
+		err = stats_median(shown, out->n_shown, &out->shown_median);
 	out->pass = out->n && 100 * out->median <= r->median && 100 * out->worst <= r->worst &&
 		    100.0 * out->n_within15 >= r->within15 * out->n && !out->n_out_of_range;
 	free(abs_error);

@@ -67,6 +67,9 @@ struct evidence_judgement {
 	double median, worst; /* of |error|, fractions */
 	bool pass;	      /* within the recipe's bounds, and every identified number in range */
 	bool cannot_tell;     /* no row was left to judge */
+	/* Rows that the recipe shows without judging them. */
+	size_t n_shown, n_shown_within15;
+	double shown_median, shown_worst;
 };
 int evidence_judge(const struct evidence *e, struct evidence_judgement *out);
 

@@ -130,6 +130,11 @@ static int print_table(const struct evidence *e, const struct evidence_judgement
 		       j->n_identified);
 	printf(": %s\n", j->pass ? "pass" : "FAIL");
 	printf("%zu rows fitted with %zu numbers\n", j->n_fitted, recipe_fitted(r));
+	if (j->n_shown)
+		printf("%zu rows shown and not judged: median error %.1f%%, worst %.1f%%, within "
+		       "15%%: %zu of %zu\n",
+		       j->n_shown, 100 * j->shown_median, 100 * j->shown_worst, j->n_shown_within15,
+		       j->n_shown);
 	return 0;
 }
 
@@ -247,6 +252,9 @@ static json_t *file_json(const struct evidence *e, const struct evidence_judgeme
 	err |= json_object_set_new(o, "median_error", rounded(j->median, 1.0 / 8192));
 	err |= json_object_set_new(o, "worst_error", rounded(j->worst, 1.0 / 8192));
 	err |= json_object_set_new(o, "n_within15", json_u64(j->n_within15));
+	err |= json_object_set_new(o, "n_shown", json_u64(j->n_shown));
+	err |= json_object_set_new(o, "shown_median_error", rounded(j->shown_median, 1.0 / 8192));
+	err |= json_object_set_new(o, "shown_worst_error", rounded(j->shown_worst, 1.0 / 8192));
 	err |= json_object_set_new(o, "n_identified", json_u64(j->n_identified));
 	err |= json_object_set_new(o, "n_out_of_range", json_u64(j->n_out_of_range));
 	err |= json_object_set_new(o, "pass", json_boolean(j->pass));
@@ -295,6 +303,7 @@ static int judge_one(const char *csv, const char *recipe_path, struct judged *ou
 		csv = beside = evidence_beside(recipe_path, out->recipe->file);
 	err = csv ? evidence_load(csv, out->recipe, &cli_errors, &out->evidence) : KVMSIM_ENOMEM;
 	err = err ? err : open_profile(out->recipe, &out->profile);
+	err = err ? err : recipe_check_profile(out->recipe, out->profile, &cli_errors);
 	err = err ? err : evidence_predict(out->evidence, out->profile, &cli_errors);
 	err = err ? err : evidence_judge(out->evidence, &out->judgement);
 	free(beside);

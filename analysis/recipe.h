@@ -58,6 +58,8 @@ struct recipe_series {
 	bool unjudged;
 };
 
+struct profile;
+
 struct recipe_policy {
 	char name[32], dirty[64];
 	bool identify;
@@ -115,5 +117,11 @@ size_t recipe_fitted(const struct recipe *r);
  * one; @source says where the fitted ones come from. malloc'd; NULL: no memory. */
 char *recipe_profile_text(const struct recipe *r, const double *price, const double *cov,
 			  uint64_t latent, const char *source);
+
+/* Whether @p can be the profile that the recipe calibrates: the same [param] and [fixed], and one
+ * of the latent's values. 0, or KVMSIM_EPARSE with the first that differs: what the recipe calls
+ * fitted would be said of another fit. */
+int recipe_check_profile(const struct recipe *r, const struct profile *p,
+			 const struct kvmsim_errsink *errors);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "analysis/recipe.h"
 #include "model/params.h"
+#include "model/sim/profile.h"
 
 /* Digits after the point as profiles have them. */
 static void put_decimal(FILE *f, double v)
@@ -139,4 +140,33 @@ char *recipe_profile_text(const struct recipe *r, const double *price, const dou
 		return NULL;
 	}
 	return text;
+}
+
+int recipe_check_profile(const struct recipe *r, const struct profile *p,
+			 const struct kvmsim_errsink *errors)
+{
+	for (size_t i = 0; model_params[i].name; i++) {
+		const char *name = model_params[i].name;
+		uint64_t has = profile_param(p, name);
+		bool is_latent = r->latent.n && i == r->latent_param;
+
+		if (is_latent ? recipe_list_has(&r->latent, has)
+			      : !r->param_given[i] || has == r->param[i])
+			continue;
+		return kvmsim_err(errors, KVMSIM_EPARSE,
+				  "%s: profile %s has another %s, %llu, and is not this recipe's: "
+				  "write it with kvmsim calibrate",
+				  r->name, profile_name(p), name, (unsigned long long)has);
+	}
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		double has = (double)profile_price(p, c) / (1 << PRICE_SHIFT);
+
+		if (!r->is_fixed[c] || fabs(has - r->fixed[c]) <= 1.0 / (1 << PRICE_SHIFT))
+			continue;
+		return kvmsim_err(errors, KVMSIM_EPARSE,
+				  "%s: profile %s has another price of %s, %g, and is not this "
+				  "recipe's: write it with kvmsim calibrate",
+				  r->name, profile_name(p), model_vocabulary.counts[c], has);
+	}
+	return 0;
 }

@@ -37,6 +37,17 @@ case ${kvmsim%/kvmsim} in
 		ok "${p%%:*}.ini is what calibrate writes" cmp -s "$dir/p.ini" \
 			"model/profiles/${p%%:*}.ini"
 	done
+	# A recipe that says other than the profile it names: "fitted" would be said of another fit.
+	sed 's/^guest_pollution = 8/guest_pollution = 9/' $evidence/kvm_pvm.ini >"$dir/other.ini"
+	check 'another param' 3 'has another guest_pollution, 8, and' "$kvmsim" validate \
+		--recipe "$dir/other.ini" --evidence $evidence/kvm_pvm.csv
+	sed 's/^page_fault = 6200/page_fault = 6201/' $evidence/kvm_pvm.ini >"$dir/other.ini"
+	check 'another price' 3 'has another price of page_fault, 6200, and' "$kvmsim" validate \
+		--recipe "$dir/other.ini" --evidence $evidence/kvm_pvm.csv
+	sed 's/^llc_bytes = .*/llc_bytes = 4194304/' $evidence/kvm_pvm.ini >"$dir/other.ini"
+	check 'not a value of the latent' 3 'has another llc_bytes, 8388608, and' "$kvmsim" validate \
+		--recipe "$dir/other.ini" --evidence $evidence/kvm_pvm.csv
+	ok 'one line' one_line
 	# The profile's file: whole or not at all; what is no regular file stays what it is.
 	recipe=$evidence/threads_2010_2013.ini
 	mkfifo "$dir/fifo"

@@ -34,6 +34,7 @@ int cli_exit_code(int err)
 		return EXIT_INPUT;
 	case KVMSIM_EIO:
 	case KVMSIM_ENOMEM:
+	case KVMSIM_ECHILD:
 		return EXIT_IO;
 	case KVMSIM_EINTR:
 		return EXIT_INTERRUPTED;
@@ -48,7 +49,12 @@ int cli_exit_code(int err)
 
 int cli_input_exit_code(int err)
 {
-	return err == KVMSIM_EIO ? EXIT_INPUT : cli_exit_code(err);
+	return err == KVMSIM_EIO || err == KVMSIM_EUNSUPPORTED ? EXIT_INPUT : cli_exit_code(err);
+}
+
+int cli_file_exit_code(int err)
+{
+	return err == KVMSIM_EINVAL || err == KVMSIM_ENOENT ? EXIT_INPUT : cli_input_exit_code(err);
 }
 
 int cli_usage(const struct verb *verb, const char *fmt, ...)

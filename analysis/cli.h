@@ -41,8 +41,11 @@ extern const struct kvmsim_errsink cli_errors;
 
 /* EXIT_* for an enum kvmsim_error (0 or positive: EXIT_DONE). */
 int cli_exit_code(int err);
-/* The same for what only reads: a file that cannot be opened or read is unusable input. */
+/* The same for what only reads: a file that cannot be opened or read, or whose content cannot be
+ * run, is unusable input. */
 int cli_input_exit_code(int err);
+/* The same where every name and value is from a file: a wrong one is no usage error. */
+int cli_file_exit_code(int err);
 
 /* A usage error: message and a hint at --help; returns EXIT_USAGE. */
 int cli_usage(const struct verb *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -141,7 +141,7 @@ static int fit(const char *recipe_path, const char *csv, const char *output)
 	err = csv ? evidence_load(csv, r, &cli_errors, &e) : KVMSIM_ENOMEM;
 	err = err ? err : calibrate(e, &cli_errors, &c);
 	/* Evidence that cannot carry the fit is an input that is no use. */
-	int code = err == KVMSIM_EUNSUPPORTED ? EXIT_INPUT : cli_input_exit_code(err);
+	int code = cli_file_exit_code(err);
 
 	if (!err) {
 		source = source_words(r, &c);

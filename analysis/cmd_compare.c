@@ -24,17 +24,6 @@ struct command {
 	bool progress;
 };
 
-static int check_policies(const struct command *c)
-{
-	const struct policy_desc *desc;
-	struct policy_params params;
-	int err = 0;
-
-	for (size_t i = 0; !err && i < c->args.opts.n_policies; i++)
-		err = policy_parse(FAMILY_DIRTY, c->args.policies[i], &cli_errors, &desc, &params);
-	return err;
-}
-
 /* That a trace is torn is said by the runs. */
 static void all_but_torn(void *ctx, enum kvmsim_error err, const char *msg)
 {
@@ -132,10 +121,12 @@ static int show(const struct command *c, const struct compare *result)
 static int compare(struct command *c)
 {
 	struct compare result;
-	int err = check_policies(c), code;
+	int code = run_args_policies(&c->args.run, (const char *const *)c->args.policies,
+				     c->args.opts.n_policies);
+	int err;
 
-	if (err)
-		return err == KVMSIM_EPARSE ? EXIT_USAGE : cli_exit_code(err);
+	if (code)
+		return code;
 	err = cli_profile(c->args.run.profile, &c->profile);
 	if (err)
 		return cli_input_exit_code(err);

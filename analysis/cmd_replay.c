@@ -89,6 +89,9 @@ static int replay(const struct verb *verb, int argc, char **argv)
 		return code;
 	if (a.help)
 		return cli_help(verb);
+	code = run_args_policies(&a, &a.dirty, 1);
+	if (code)
+		return code;
 	run.dirty = a.dirty;
 	run.shadow_pages = a.shadow_lo;
 	int err = cli_profile(a.profile, &profile);

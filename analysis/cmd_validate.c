@@ -19,12 +19,6 @@ struct options {
 	bool check, json, csv, cost, prices;
 };
 
-/* The file names what is not there or cannot be: that is its fault, not the command line's. */
-static int file_exit_code(int err)
-{
-	return err == KVMSIM_ENOENT || err == KVMSIM_EUNSUPPORTED ? EXIT_INPUT : cli_exit_code(err);
-}
-
 static int validate_events(struct matrix_file *f, const struct options *o,
 			   const struct profile *profile)
 {
@@ -40,7 +34,7 @@ static int validate_events(struct matrix_file *f, const struct options *o,
 	if (!err)
 		err = o->json ? json_print(matrix_json(&r), stdout) : matrix_print(&r, stdout);
 	matrix_result_free(&r);
-	return err ? file_exit_code(err) : code;
+	return err ? cli_file_exit_code(err) : code;
 }
 
 static int validate_costs(struct matrix_file *f, const struct options *o,
@@ -57,7 +51,51 @@ static int validate_costs(struct matrix_file *f, const struct options *o,
 	else if (!err)
 		err = o->json ? json_print(cost_json(&r), stdout) : cost_print(&r, stdout);
 	cost_result_free(&r);
-	return err ? file_exit_code(err) : code;
+	return err ? cli_file_exit_code(err) : code;
+}
+
+static const char *case_of(const struct matrix_config *c)
+{
+	return c->test_case;
+}
+
+static const char *mmu_of(const struct matrix_config *c)
+{
+	return c->mmu;
+}
+
+/* Whether the file has everything in @list; else a message with what it has. */
+static bool list_known(const struct matrix_file *f, const char *option, const char *list,
+		       const char *(*name_of)(const struct matrix_config *))
+{
+	char names[512] = "";
+
+	for (size_t i = 0; i < f->n_configs; i++) {
+		const char *name = name_of(&f->configs[i]);
+		size_t used = strlen(names);
+
+		if (!used || !matrix_selected(names, name))
+			snprintf(names + used, sizeof(names) - used, "%s%s", used ? "," : "", name);
+	}
+	for (const char *p = list; p && *p;) {
+		size_t n = strcspn(p, ",");
+		char item[64];
+
+		snprintf(item, sizeof(item), "%.*s", (int)n, p);
+		if (!matrix_selected(names, item)) {
+			kvmsim_err(&cli_errors, KVMSIM_ENOENT, "%s %s: %s has %s", option, item,
+				   f->path, names);
+			return false;
+		}
+		p += n + (p[n] == ',');
+	}
+	return true;
+}
+
+static bool names_known(const struct matrix_file *f, const struct options *o)
+{
+	return list_known(f, "--case", o->cases, case_of) &&
+	       list_known(f, "--mmu", o->mmus, mmu_of);
 }
 
 static int validate_matrix(const struct options *o)
@@ -68,7 +106,7 @@ static int validate_matrix(const struct options *o)
 	int code;
 
 	if (err)
-		return cli_exit_code(err);
+		return cli_input_exit_code(err);
 	if (o->cost && strcmp(profile_unit(profile), "instructions")) {
 		kvmsim_err(&cli_errors, KVMSIM_EINVAL,
 			   "profile %s prices in %s, the matrix was measured in instructions",
@@ -77,9 +115,10 @@ static int validate_matrix(const struct options *o)
 		return EXIT_USAGE;
 	}
 	err = matrix_file_load(o->matrix, &cli_errors, &f);
-	code = err	 ? cli_input_exit_code(err)
-	       : o->cost ? validate_costs(f, o, profile)
-			 : validate_events(f, o, profile);
+	code = err		    ? cli_input_exit_code(err)
+	       : !names_known(f, o) ? EXIT_USAGE
+	       : o->cost	    ? validate_costs(f, o, profile)
+				    : validate_events(f, o, profile);
 	matrix_file_free(f);
 	profile_free(profile);
 	return code;
@@ -170,6 +209,8 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		return cli_usage(verb, "--matrix does not go with --recipe, --evidence or --csv");
 	if (o.cost && o.cases)
 		return cli_usage(verb, "--cost is about case B: --case does not go with it");
+	if (o.profile && !o.cost)
+		return cli_usage(verb, "--profile prices what --cost compares: it needs --cost");
 	if (o.prices && o.json)
 		return cli_usage(verb, "--prices prints a profile: --json does not go with it");
 	if (o.prices && o.profile)

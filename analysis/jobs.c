@@ -163,8 +163,9 @@ lost:
 	free(said->text);
 	*said = (struct said){0};
 	if (!run_interrupted)
-		keep(said, KVMSIM_EIO, "a worker process ended early (killed, or out of memory)");
-	return run_interrupted ? KVMSIM_EINTR : KVMSIM_EIO;
+		keep(said, KVMSIM_ECHILD,
+		     "a worker process ended early (killed, or out of memory)");
+	return run_interrupted ? KVMSIM_EINTR : KVMSIM_ECHILD;
 }
 
 static int start(const struct jobs *jobs, size_t k, size_t n, struct worker *w)

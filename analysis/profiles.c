@@ -6,6 +6,7 @@
 
 #include "analysis/cli.h"
 #include "model/counts.h"
+#include "model/host/cache.h"
 #include "model/params.h"
 #include "model/sim/profile.h"
 
@@ -29,6 +30,21 @@ static const struct {
 #undef PROFILE
 };
 
+/* A profile may state part of what a run needs: that is known before one begins. */
+static int check_use(const struct profile *p)
+{
+	struct cache *cache;
+	int err;
+
+	if (!profile_unit(p))
+		return kvmsim_err(&cli_errors, KVMSIM_EPARSE,
+				  "%s: [machine] states no unit (cycles or instructions)",
+				  profile_name(p));
+	err = cache_create(p, &cli_errors, &cache);
+	cache_destroy(cache);
+	return err == KVMSIM_EINVAL ? KVMSIM_EPARSE : err;
+}
+
 static int from_file(const char *path, struct profile **out)
 {
 	char *text;
@@ -39,6 +55,11 @@ static int from_file(const char *path, struct profile **out)
 		return err;
 	err = profile_parse(text, len, path, &model_vocabulary, model_params, &cli_errors, out);
 	free(text);
+	err = err ? err : check_use(*out);
+	if (err) {
+		profile_free(*out);
+		*out = NULL;
+	}
 	return err;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/policy/policy.h"
+
 enum {
 	OPT_DIRTY = 256,
 	OPT_PROFILE,
@@ -150,4 +152,15 @@ int run_args_parse(struct run_args *a, int argc, char **argv)
 			return EXIT_USAGE;
 	}
 	return a->help ? 0 : parse_rest(a, argc, argv);
+}
+
+int run_args_policies(const struct run_args *a, const char *const *policies, size_t n)
+{
+	const struct policy_desc *desc;
+	struct policy_params params;
+
+	for (size_t i = 0; i < n; i++)
+		if (policy_parse(FAMILY_DIRTY, policies[i], a->run->errors, &desc, &params))
+			return EXIT_USAGE;
+	return 0;
 }

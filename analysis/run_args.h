@@ -29,6 +29,10 @@ struct run_args {
  * exactly one input; no policy or no profile. With --help the rest is not looked at. */
 int run_args_parse(struct run_args *a, int argc, char **argv);
 
+/* Whether there are these policies, with these parameters: 0 or an exit code, its message printed.
+ */
+int run_args_policies(const struct run_args *a, const char *const *policies, size_t n);
+
 /* Their lines of the verb's usage. */
 #define RUN_ARGS_USAGE                                                                             \
 	"  --kernel PRESET       era of the algorithms (default: the scenario's, 6.1-shadow)\n"    \

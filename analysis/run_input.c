@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/policy/preset.h"
 #include "traces/trace.h"
 #include "workloads/scenario.h"
 
@@ -68,6 +69,10 @@ static int open_scenario(const struct run_opts *o, struct run_input *in)
 	in->checksum = s->checksum;
 	if (!o->preset && s->preset[0])
 		in->preset = s->preset;
+	if (in->preset == s->preset && !preset_find(s->preset))
+		return kvmsim_err(o->errors, KVMSIM_EPARSE,
+				  "%s: preset = %s: no such kernel preset; kvmsim list has them",
+				  o->scenario, s->preset);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ static int check(const struct scenario *s, const struct kvmsim_errsink *errors)
 	const struct scenario_slot *slot = &s->slots[s->target];
 
 	if ((bytes + 4095) / 4096 > slot->npages)
-		return kvmsim_err(errors, KVMSIM_EINVAL,
+		return kvmsim_err(errors, KVMSIM_EPARSE,
 				  "%s: the screen needs %" PRIu64 " pages, slot %s has %" PRIu64,
 				  s->name, (bytes + 4095) / 4096, slot->name, slot->npages);
 

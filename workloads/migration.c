@@ -26,11 +26,11 @@ static int check(const struct scenario *s, const struct kvmsim_errsink *errors)
 	const struct scenario_slot *slot = &s->slots[s->target];
 
 	if (s->param[PAGES_MIN] > s->param[PAGES_MAX])
-		return kvmsim_err(errors, KVMSIM_EINVAL, "%s: pages_min is above pages_max",
+		return kvmsim_err(errors, KVMSIM_EPARSE, "%s: pages_min is above pages_max",
 				  s->name);
 	if (s->param[PAGES_MAX] + s->param[HOT] > slot->npages)
 		return kvmsim_err(
-			errors, KVMSIM_EINVAL,
+			errors, KVMSIM_EPARSE,
 			"%s: pages_max + hot is %" PRIu64 ", slot %s has %" PRIu64 " pages",
 			s->name, s->param[PAGES_MAX] + s->param[HOT], slot->name, slot->npages);
 	return scenario_check_round(s, s->param[HOT] + s->param[PAGES_MAX] * (1 + s->param[LOADS]),

@@ -51,7 +51,7 @@ int scenario_check_round(const struct scenario *s, uint64_t accesses,
 {
 	if (accesses <= SCENARIO_MAX_ACCESSES)
 		return 0;
-	return kvmsim_err(errors, KVMSIM_EINVAL,
+	return kvmsim_err(errors, KVMSIM_EPARSE,
 			  "%s: a round may make %" PRIu64 " accesses; at most %llu are possible",
 			  s->name, accesses, SCENARIO_MAX_ACCESSES);
 }

@@ -181,10 +181,10 @@ static int find_workload(const struct parser *p, struct scenario *s)
 			s->workload = workloads[i];
 	}
 	if (!s->workload) {
-		kvmsim_err(p->errors, KVMSIM_ENOENT,
+		kvmsim_err(p->errors, KVMSIM_EPARSE,
 			   "%s:%u: no workload '%s'; there are framebuffer, migration, pagelist",
 			   p->path, e->line, e->value);
-		return KVMSIM_ENOENT;
+		return KVMSIM_EPARSE;
 	}
 	for (size_t i = 0; s->workload->params[i].name; i++)
 		s->param[i] = s->workload->params[i].def;

@@ -34,6 +34,7 @@ const char *kvmsim_strerror(int err)
 		[-KVMSIM_EDEADLOCK] = "deadlock",
 		[-KVMSIM_EINTR] = "interrupted",
 		[-KVMSIM_ECHECK] = "a consistency check failed",
+		[-KVMSIM_ECHILD] = "a worker process died",
 	};
 
 	if (err > 0 || -err >= (int)(sizeof(text) / sizeof(text[0])))

@@ -23,6 +23,7 @@ enum kvmsim_error {
 	KVMSIM_EDEADLOCK = -10,	  /* every task is blocked and nothing is pending */
 	KVMSIM_EINTR = -11,	  /* SIGINT or SIGTERM */
 	KVMSIM_ECHECK = -12,	  /* a checker caught the model: lost store, lock order, bad spte */
+	KVMSIM_ECHILD = -13,	  /* a worker process ended without its result */
 };
 
 struct kvmsim_errsink {

@@ -156,6 +156,9 @@ bad 'one policy' 2 compare "$trace" --dirty walk --profile unit
 bad 'empty item' 2 compare "$trace" --dirty walk,,mask --profile unit
 bad 'unknown policy' 2 compare "$trace" --dirty walk,nope --profile unit
 bad 'unknown parameter' 2 compare "$trace" --dirty walk,hybrid,nope=1 --profile unit
+printf '[machine]\nhz = 1000\n' >"$dir/unitless.ini"
+bad 'profile without a unit' 3 compare "$trace" --dirty walk,mask --profile "$dir/unitless.ini"
+ok 'profile without a unit: the file' says 'unitless.ini: .machine. states no unit' err
 bad 'unknown profile' 2 compare "$trace" --dirty walk,mask --profile nope
 bad 'missing profile' 3 compare "$trace" --dirty walk,mask --profile "$dir/nope.ini"
 bad 'no trace' 2 compare --dirty walk,mask --profile unit

@@ -15,7 +15,7 @@ validate() {
 check 'every count equal' 0 ' different, 0 not modelled' validate "$reference"
 check 'the checkers are content' 0 'passed: ' validate "$reference" --case A,N --check
 check 'as JSON' 0 '"different": 0,' validate "$reference" --json --case N
-check 'nothing selected' 3 'no row of the cases' validate "$reference" --case none
+check 'no such case' 2 '--case none: tests/golden/matrix-abn.csv has A,B,N' validate "$reference" --case none
 check 'costs and crossovers' 0 'passed: worst error' validate "$reference" --cost
 check 'costs by the profile' 0 'passed: worst error' validate "$reference" --cost --profile tcg-icount
 
@@ -77,6 +77,9 @@ check 'no file' 3 'No such file' validate "$dir/none.csv"
 check 'the matrix with a recipe' 2 'does not go with' validate "$small" --recipe x.ini
 check 'costs in another unit' 2 'measured in instructions' validate "$small" --cost \
 	--profile kvm-pvm
+check 'no such MMU' 2 '--mmu foo: tests/golden/matrix-abn.csv has npt0-long64' \
+	validate "$reference" --mmu foo
+check 'a profile and nothing to price' 2 'needs --cost' validate "$reference" --profile unit
 check 'costs of one case' 2 'does not go with it' validate "$small" --cost --case A
 check 'no cost rows' 3 'no insns_min rows' validate "$small" --cost
 

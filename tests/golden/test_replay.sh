@@ -95,7 +95,7 @@ refuses 'two traces' 2 "unexpected argument" "$trace" "$trace" "$@"
 refuses 'no policy' 2 'dirty is missing' "$trace" --profile unit
 refuses 'no profile' 2 'profile is missing' "$trace" --dirty mask
 refuses 'unknown policy' 2 'mask' "$trace" --dirty nonsense --profile unit
-refuses 'unknown parameter' 3 'nonsense' "$trace" --dirty mask,nonsense=1 --profile unit
+refuses 'unknown parameter' 2 'nonsense' "$trace" --dirty mask,nonsense=1 --profile unit
 refuses 'unknown profile' 2 'tcg-icount' "$trace" --dirty mask --profile nonsense
 refuses 'missing profile' 3 'No such file' "$trace" --dirty mask --profile "$dir/none.ini"
 refuses 'unknown preset' 2 '6.1-shadow' "$trace" "$@" --kernel nonsense
@@ -114,6 +114,25 @@ refuses 'junk' 3 'junk.kvt' "$dir/junk.kvt" "$@"
 refuses 'newer version' 3 'newer.kvt' "$dir/newer.kvt" "$@"
 printf '[scenario]\nworkload = migration\nslots = a:0:9000\nrounds = 1\ncolour = 3\n' >"$dir/s.ini"
 refuses 'scenario: unknown key' 3 "s.ini:5: unknown key 'colour'" --scenario "$dir/s.ini" "$@"
+refuses 'a parameter out of range' 2 'expected a whole number' "$trace" --profile unit \
+	--dirty hybrid,threshold=x
+# What a file says is wrong: 3, and the file is named.
+scenario() { # NAME WORDS LINE...: more lines of a scenario
+	scenario_name=$1 words=$2
+	shift 2
+	printf '[scenario]\nslots = a:0:9000\nrounds = 1\n' >"$dir/s.ini"
+	printf '%s\n' "$@" >>"$dir/s.ini"
+	refuses "scenario: $scenario_name" 3 "s.ini.*$words" --scenario "$dir/s.ini" \
+		--dirty mask --profile unit
+}
+scenario 'no such workload' "no workload 'games'" 'workload = games'
+scenario 'no such preset' 'preset = 9.9' 'workload = migration' 'preset = 9.9'
+scenario 'bounds in the wrong order' 'pages_min is above' 'workload = migration' \
+	'pages_min = 9' 'pages_max = 8'
+scenario 'more than the slot has' 'pages_max . hot' 'workload = migration' 'hot = 9000'
+printf '[machine]\nunit = cycles\n[param]\nl2_bytes = 640\nl2_ways = 3\n' >"$dir/ways.ini"
+refuses 'profile: cache sets' 3 'ways.ini: the private cache' "$trace" --dirty mask \
+	--profile "$dir/ways.ini"
 
 head -c 60000 "$trace" >"$dir/torn.kvt"
 ok 'torn trace' replay 0 "$dir/torn.kvt" "$@"

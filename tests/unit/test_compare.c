@@ -389,7 +389,7 @@ static void errors_come_once(void)
 	trouble.fail_at = 0;
 	trouble.kill_at = 5;
 	n_said = 0;
-	CU_ASSERT_EQUAL(compare_run(&o, &c), KVMSIM_EIO);
+	CU_ASSERT_EQUAL(compare_run(&o, &c), KVMSIM_ECHILD);
 	CU_ASSERT_EQUAL(n_said, 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "ended early"));
 

@@ -66,7 +66,7 @@ static void refuses(void)
 {
 	refuse("", KVMSIM_EPARSE, "s.ini: no 'workload' in a section [scenario]");
 	refuse("nonsense\n", KVMSIM_EPARSE, "s.ini:1: expected [section] or KEY = VALUE");
-	refuse("[scenario]\nworkload = games\n", KVMSIM_ENOENT,
+	refuse("[scenario]\nworkload = games\n", KVMSIM_EPARSE,
 	       "s.ini:2: no workload 'games'; there are framebuffer, migration, pagelist");
 	refuse("[scenario]\nworkload = pagelist\n", KVMSIM_EPARSE, "s.ini: no 'slots'");
 	refuse(HEAD "colour = 3\n", KVMSIM_EPARSE,
@@ -101,20 +101,20 @@ static void refuses(void)
 	       "s.ini:3: slot 'a:0:1099511627776': expected a name of at most 15 characters, a "
 	       "base "
 	       "gfn from 0 to 1099511627775 and 1 to 2147483647 pages");
-	refuse("[scenario]\nworkload = framebuffer\nrounds = 1\nslots = a:0:575\n", KVMSIM_EINVAL,
+	refuse("[scenario]\nworkload = framebuffer\nrounds = 1\nslots = a:0:575\n", KVMSIM_EPARSE,
 	       "s.ini: the screen needs 576 pages, slot a has 575");
 	refuse("[scenario]\nworkload = framebuffer\nrounds = 1\nslots = a:0:576\nrects = 100000\n",
-	       KVMSIM_EINVAL,
+	       KVMSIM_EPARSE,
 	       "s.ini: a round may make 20000000 accesses; at most 16777216 are possible");
 	refuse("[scenario]\nworkload = migration\nrounds = 1\nslots = a:0:1000000\n"
 	       "pages_max = 600000\nloads = 40\n",
-	       KVMSIM_EINVAL,
+	       KVMSIM_EPARSE,
 	       "s.ini: a round may make 24600016 accesses; at most 16777216 are possible");
 	refuse("[scenario]\nworkload = pagelist\nslots = a:0:100000\nstores = 4000\n[rounds]\n"
 	       "round = 0-9999\n",
-	       KVMSIM_EINVAL,
+	       KVMSIM_EPARSE,
 	       "s.ini: a round may make 40000000 accesses; at most 16777216 are possible");
-	refuse("[scenario]\nworkload = migration\nrounds = 1\nslots = a:0:4158\n", KVMSIM_EINVAL,
+	refuse("[scenario]\nworkload = migration\nrounds = 1\nslots = a:0:4158\n", KVMSIM_EPARSE,
 	       "s.ini: pages_max + hot is 4159, slot a has 4158 pages");
 }
 

@@ -94,6 +94,21 @@ static bool wanted(const struct rows *r, const char *name)
 	return !r->columns;
 }
 
+/* For people a column's unit belongs in its heading. */
+static const char *heading(const char *column)
+{
+	static const char *const with_unit[][2] = {
+		{"interval", "interval (guest insns)"},	 {"phase", "phase (epochs)"},
+		{"elapsed", "elapsed (profile's unit)"}, {"cycles", "cycles (profile's unit)"},
+		{"start", "start (profile's unit)"},
+	};
+
+	for (size_t i = 0; i < sizeof(with_unit) / sizeof(with_unit[0]); i++)
+		if (!strcmp(with_unit[i][0], column))
+			return with_unit[i][1];
+	return column;
+}
+
 static int table_row(void *ctx, const struct store_cell *cell, size_t n)
 {
 	struct rows *r = ctx;
@@ -110,7 +125,7 @@ static int table_row(void *ctx, const struct store_cell *cell, size_t n)
 			return KVMSIM_ENOMEM;
 		for (size_t i = 0; i < n; i++)
 			if (wanted(r, cell[i].name))
-				table_cell(r->table, "%s", cell[i].name);
+				table_cell(r->table, "%s", heading(cell[i].name));
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!wanted(r, cell[i].name))

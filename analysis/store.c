@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analysis/store.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -171,22 +174,71 @@ static int recognise(struct store *s, enum store_mode mode)
 	return 0;
 }
 
+/* "file:PATH?immutable=1" with the characters that mean something in a URI escaped;
+ * sqlite3_free(). */
+static char *uri_of(const char *path)
+{
+	sqlite3_str *u = sqlite3_str_new(NULL);
+
+	sqlite3_str_appendall(u, "file:");
+	for (; *path; path++)
+		sqlite3_str_appendf(u, strchr("%?#", *path) ? "%%%02X" : "%c",
+				    (unsigned char)*path);
+	sqlite3_str_appendall(u, "?immutable=1");
+	return sqlite3_str_finish(u);
+}
+
+/* Opens the file; SQLite's code. For reading it need not be writable. SQLite reads a WAL file that
+ * nobody holds open only where it can make the file beside it that its readers share; where it
+ * cannot, in a folder that is read-only, no other program can write either: the file is read as it
+ * is. With a WAL file beside it that holds more, that would be a lie. */
+static int open_file(struct store *s, enum store_mode mode)
+{
+	int flags = mode == STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+					: SQLITE_OPEN_READONLY;
+	int rc = sqlite3_open_v2(s->path, &s->db, flags, NULL);
+	char *wal, *uri;
+	struct stat st;
+
+	if (rc != SQLITE_OK || mode == STORE_WRITE)
+		return rc;
+	sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
+	rc = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+	if (rc != SQLITE_CANTOPEN && rc != SQLITE_READONLY)
+		return SQLITE_OK; /* what else is wrong is said by who reads on */
+	wal = sqlite3_mprintf("%s-wal", s->path);
+	uri = uri_of(s->path);
+	if (!wal || !uri)
+		rc = SQLITE_NOMEM;
+	else if (stat(wal, &st) || !st.st_size) {
+		sqlite3_close(s->db);
+		rc = sqlite3_open_v2(uri, &s->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	}
+	sqlite3_free(wal);
+	sqlite3_free(uri);
+	return rc;
+}
+
 int store_open(const char *path, enum store_mode mode, const struct kvmsim_errsink *errors,
 	       struct store **out)
 {
 	struct store *s = calloc(1, sizeof(*s));
-	int flags = SQLITE_OPEN_READWRITE | (mode == STORE_WRITE ? SQLITE_OPEN_CREATE : 0), err;
+	int err;
 
 	if (!s || !(s->path = strdup(path))) {
 		free(s);
 		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", path);
 	}
 	s->errors = errors;
-	if (sqlite3_open_v2(path, &s->db, flags, NULL) != SQLITE_OK) {
-		if (sqlite3_errcode(s->db) == SQLITE_CANTOPEN && mode == STORE_READ)
-			err = kvmsim_err(errors, KVMSIM_ENOENT, "%s: no such store", path);
-		else
-			err = failed(s, "opening");
+	/* SQLite's words do not tell these apart. */
+	if (mode == STORE_READ && access(path, R_OK)) {
+		err = errno == ENOENT
+			      ? kvmsim_err(errors, KVMSIM_ENOENT, "%s: no such store", path)
+			      : kvmsim_err(errors, KVMSIM_EIO, "%s: %s", path, strerror(errno));
+		goto fail;
+	}
+	if (open_file(s, mode) != SQLITE_OK) {
+		err = failed(s, "opening");
 		goto fail;
 	}
 	sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
@@ -336,8 +388,8 @@ int store_add(struct store *s, const struct store_run *run, int64_t *id)
 	if (safe < 0)
 		return kvmsim_err(s->errors, KVMSIM_EIO, "%s: storing a run: %s", s->path, why);
 	return kvmsim_err(s->errors, KVMSIM_EIO,
-			  "%s: storing a run: %s; the %" PRId64 " run%s stored before are whole",
-			  s->path, why, safe, safe == 1 ? "" : "s");
+			  "%s: storing a run: %s; the %" PRId64 " run%s whole", s->path, why, safe,
+			  safe == 1 ? " stored before is" : "s stored before are");
 }
 
 /* ---- reading ---- */

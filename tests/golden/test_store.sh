@@ -59,6 +59,42 @@ ok 'bad input makes no store' run 3 compare "$dir/noise.db" --dirty walk,mask --
 	--store "$dir/late.db"
 ok 'bad input: none' [ ! -e "$dir/late.db" ]
 
+# ---- looking needs no permission to write; damage is one line ----
+head -c 40000 "$db" >"$dir/cut.db"
+bad 'damaged' 4 store "$dir/cut.db" check
+unprivileged=
+if [ "$(id -u)" -eq 0 ]; then
+	unprivileged='setpriv --reuid=65534 --regid=65534 --clear-groups'
+	chmod 755 "$dir"
+fi
+mkdir "$dir/ro ?#%"
+cp "$db" "$dir/ro ?#%/runs.db"
+chmod 444 "$dir/ro ?#%/runs.db"
+chmod 555 "$dir/ro ?#%"
+look() { # CODE FILE ACTION...
+	want=$1
+	shift
+	$unprivileged "$kvmsim" store "$@" >"$dir/out" 2>"$dir/err"
+	[ $? -eq "$want" ]
+}
+if $unprivileged "$kvmsim" --version >/dev/null 2>&1; then
+	for action in list check metrics 'show 1'; do
+		# shellcheck disable=SC2086 # words
+		ok "read-only folder: $action" look 0 "$dir/ro ?#%/runs.db" $action
+		ok "read-only folder: $action: quiet" quiet
+	done
+	cp "$db" "$dir/none.db"
+	chmod 000 "$dir/none.db"
+	ok 'a store that may not be read' look 4 "$dir/none.db" list
+	ok 'a store that may not be read: says so' says 'none.db: Permission denied$' err
+	ok 'a store that may not be read: one line' one_line
+else
+	echo "store: read-only: skipped: cannot run kvmsim as another user"
+	skipped=$((skipped + 11))
+fi
+chmod 755 "$dir/ro ?#%"
+ok 'list: units' sh -c "'$kvmsim' store '$db' list | grep -q \"interval (guest insns).*elapsed (profile's unit)\""
+
 # ---- a full disk: a limit on file size fails writes in the same place ----
 full=$dir/full.db
 ok 'a first run' fill 0 "$full" --replicates 2

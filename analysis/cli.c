@@ -12,11 +12,32 @@
 
 const char kvmsim_version[] = "0.1.0";
 
+/* A message on one line. It may quote a file or an argument: control characters, which a terminal
+ * would obey, are shown as \xNN. */
+static void say(const char *prefix, const char *msg)
+{
+	char *line = malloc(4 * strlen(msg) + 1), *to = line;
+
+	/* in one piece, so that those of several programs stay apart */
+	for (; line && *msg; msg++) {
+		unsigned char c = (unsigned char)*msg;
+
+		if (c < 0x20 || c == 0x7f)
+			to += sprintf(to, "\\x%02x", c);
+		else
+			*to++ = *msg;
+	}
+	if (line)
+		*to = '\0';
+	fprintf(stderr, "kvmsim: %s%s\n", prefix, line ? line : "out of memory");
+	free(line);
+}
+
 static void emit(void *ctx, enum kvmsim_error err, const char *msg)
 {
 	(void)ctx;
 	(void)err;
-	fprintf(stderr, "kvmsim: %s\n", msg);
+	say("", msg);
 }
 
 const struct kvmsim_errsink cli_errors = {emit, NULL};
@@ -59,13 +80,17 @@ int cli_file_exit_code(int err)
 
 int cli_usage(const struct verb *verb, const char *fmt, ...)
 {
+	char prefix[32], text[1024];
 	va_list ap;
+	size_t used;
 
-	fprintf(stderr, "kvmsim: %s: ", verb->name);
+	snprintf(prefix, sizeof(prefix), "%s: ", verb->name);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, " (see kvmsim %s --help)\n", verb->name);
+	used = strlen(text);
+	snprintf(text + used, sizeof(text) - used, " (see kvmsim %s --help)", verb->name);
+	say(prefix, text);
 	return EXIT_USAGE;
 }
 
@@ -111,10 +136,14 @@ void cli_warn(const char *fmt, ...)
 int cli_finish(int code)
 {
 	for (size_t i = 0; i < n_warnings; i++) {
-		fprintf(stderr, "kvmsim: warning: %s", warnings[i].text);
+		char times[32] = "", *text;
+
 		if (warnings[i].n > 1)
-			fprintf(stderr, " (%lu times)", warnings[i].n);
-		fputc('\n', stderr);
+			snprintf(times, sizeof(times), " (%lu times)", warnings[i].n);
+		if (asprintf(&text, "%s%s", warnings[i].text, times) >= 0) {
+			say("warning: ", text);
+			free(text);
+		}
 		free(warnings[i].text);
 	}
 	free(warnings);

@@ -36,7 +36,7 @@ extern const struct verb verb_list, verb_info, verb_replay, verb_compare, verb_i
 /* The program's version, as --version prints it and the store keeps it. */
 extern const char kvmsim_version[];
 
-/* Writes "kvmsim: MESSAGE" to stderr. */
+/* Writes "kvmsim: MESSAGE" to stderr, control characters of the message as \xNN. */
 extern const struct kvmsim_errsink cli_errors;
 
 /* EXIT_* for an enum kvmsim_error (0 or positive: EXIT_DONE). */

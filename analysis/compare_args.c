@@ -5,21 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A percentage: "5", "0.5", "5%"; as a fraction. */
-static bool parse_percent(const struct verb *verb, const char *option, const char *text, double max,
-			  double *out)
+#define MAX_GATE 1000000
+
+static const char metric_names[] =
+#define X(name, kind, title, help) ", " #name
+	RUN_METRICS(X)
+#undef X
+	;
+
+/* A percentage from 0 to @max: "5", "0.5", "5%"; as a fraction. */
+static bool read_percent(const char *text, double max, double *out)
 {
 	char *end = NULL;
 	double v = *text >= '0' && *text <= '9' ? strtod(text, &end) : -1;
 
 	if (end && *end == '%')
 		end++;
-	if (!end || *end || !(v >= 0 && v <= max)) {
-		cli_usage(verb, "%s %s: expected a percentage from 0 to %g", option, text, max);
+	if (!end || *end || !(v >= 0 && v <= max))
 		return false;
-	}
 	*out = v / 100;
 	return true;
+}
+
+static bool parse_percent(const struct verb *verb, const char *option, const char *text, double max,
+			  double *out)
+{
+	if (read_percent(text, max, out))
+		return true;
+	cli_usage(verb, "%s %s: expected a percentage from 0 to %g", option, text, max);
+	return false;
 }
 
 static bool parse_gate(struct compare_args *a, const char *text)
@@ -34,17 +48,25 @@ static bool parse_gate(struct compare_args *a, const char *text)
 		return false;
 	}
 	g->metric = metric_find(text, len);
-	if (!text[len] || g->metric < 0) {
+	if (!text[len]) {
 		cli_usage(a->run.verb, "--fail-if %s: expected METRIC>PERCENT or METRIC<PERCENT",
 			  text);
+		return false;
+	}
+	if (g->metric < 0) {
+		cli_usage(a->run.verb, "--fail-if %s: no metric '%.*s'; there are %s", text,
+			  (int)len, text, metric_names + 2);
 		return false;
 	}
 	g->text = text;
 	g->above = text[len] == '>';
 	if (*number == '+' || *number == '-')
 		sign = *number++ == '-' ? -1 : 1;
-	if (!parse_percent(a->run.verb, "--fail-if", number, 1e9, &g->bound))
+	if (!read_percent(number, MAX_GATE, &g->bound)) {
+		cli_usage(a->run.verb, "--fail-if %s: expected a percentage from -%d to +%d", text,
+			  MAX_GATE, MAX_GATE);
 		return false;
+	}
 	g->bound *= sign;
 	a->n_gates++;
 	return true;

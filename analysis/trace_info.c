@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
 /* One vCPU's stream, stopped at the beginning of an epoch or at its end. */
 struct walk {
 	struct op_source src;
@@ -13,13 +16,62 @@ struct walk {
 	uint64_t mark;
 };
 
+/* Of a slot's pages, which may be more than there is memory for: for each, the serial of the epoch
+ * that stored to it last. */
+#define CHUNK_PAGES 4096
+struct chunk {
+	uint64_t number;
+	UT_hash_handle hh;
+	uint32_t serial[CHUNK_PAGES];
+};
+
 struct counting {
 	const struct trace_meta *meta;
 	struct trace_info *info;
-	uint32_t *seen[TRACE_MAX_SLOTS]; /* per page: serial of the epoch that stored to it last */
-	uint32_t serial;		 /* 0: no epoch is open */
+	struct chunk *seen[TRACE_MAX_SLOTS]; /* those with a page that was stored to */
+	struct chunk *last[TRACE_MAX_SLOTS]; /* the one looked at last */
+	uint32_t serial;		     /* 0: no epoch is open */
 	struct info_epoch *epoch;
+	int err;
 };
+
+/* The chunk of @page; NULL: no memory. */
+static struct chunk *chunk_of(struct counting *c, uint32_t slot, uint64_t page)
+{
+	uint64_t number = page / CHUNK_PAGES;
+	struct chunk *k = c->last[slot];
+
+	if (k && k->number == number)
+		return k;
+	HASH_FIND(hh, c->seen[slot], &number, sizeof(number), k);
+	if (!k) {
+		k = calloc(1, sizeof(*k));
+		if (!k)
+			return NULL;
+		k->number = number;
+		HASH_ADD(hh, c->seen[slot], number, sizeof(k->number), k);
+		if (!k->hh.tbl) {
+			free(k);
+			return NULL;
+		}
+	}
+	c->last[slot] = k;
+	return k;
+}
+
+static void free_chunks(struct counting *c)
+{
+	struct chunk *k, *tmp;
+
+	for (uint32_t s = 0; s < c->meta->n_slots; s++) {
+		HASH_ITER(hh, c->seen[s], k, tmp)
+		{
+			/* The analyser takes the table to be freed with an element not the last. */
+			HASH_DEL(c->seen[s], k); // NOLINT(clang-analyzer-unix.Malloc)
+			free(k);
+		}
+	}
+}
 
 static void count_store(struct counting *c, uint64_t gpa)
 {
@@ -30,8 +82,12 @@ static void count_store(struct counting *c, uint64_t gpa)
 
 		if (gfn < c->meta->slots[s].base_gfn || page >= c->meta->slots[s].npages)
 			continue;
-		if (c->epoch && c->seen[s][page] != c->serial) {
-			c->seen[s][page] = c->serial;
+		struct chunk *k = c->epoch ? chunk_of(c, s, page) : NULL;
+
+		if (c->epoch && !k)
+			c->err = KVMSIM_ENOMEM;
+		if (k && k->serial[page % CHUNK_PAGES] != c->serial) {
+			k->serial[page % CHUNK_PAGES] = c->serial;
 			c->epoch->pages[s]++;
 		}
 		return;
@@ -118,7 +174,7 @@ static int read_epoch(struct counting *c, struct walk *walks, uint64_t number)
 		if (!op || (op->flags & OPF_PARTIAL))
 			c->epoch->full = false;
 	}
-	return err;
+	return err ? err : c->err;
 }
 
 static int read_all(struct counting *c, struct trace_reader *r, struct walk *walks)
@@ -157,16 +213,11 @@ int trace_info_read(struct trace_reader *r, const char *name, const struct kvmsi
 
 	memset(info, 0, sizeof(*info));
 	info->has_pages = c.meta->unseen & TRACE_NO_GVA;
-	for (uint32_t s = 0; !err && info->has_pages && s < c.meta->n_slots; s++) {
-		c.seen[s] = calloc(c.meta->slots[s].npages, sizeof(*c.seen[s]));
-		err = c.seen[s] ? 0 : KVMSIM_ENOMEM;
-	}
 	if (!err)
 		err = read_all(&c, r, walks);
 	if (err == KVMSIM_ENOMEM)
 		kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", name);
-	for (uint32_t s = 0; s < c.meta->n_slots; s++)
-		free(c.seen[s]);
+	free_chunks(&c);
 	free(walks);
 	return err;
 }

@@ -6,8 +6,8 @@
 
 /*
  * What `kvmsim info` says of a trace: its ops by kind, and for each epoch how many pages of each
- * slot were stored to. Reads the whole trace once, all vCPUs epoch by epoch. Memory: 4 bytes per
- * page of every slot, a few words per epoch.
+ * slot were stored to. Reads the whole trace once, all vCPUs epoch by epoch. Memory: 16 KiB
+ * per 4096 pages of a slot of which one was stored to, a few words per epoch.
  */
 
 struct info_epoch {

@@ -108,7 +108,9 @@ static int handle(void *user, const char *section, const char *key, const char *
 
 	if (p->err)
 		return 0;
-	if (repeated(p, section, key)) {
+	/* an unknown section is the complaint about it, whatever its keys */
+	if ((!strcmp(section, "scenario") || !strcmp(section, "rounds")) &&
+	    repeated(p, section, key)) {
 		p->err = kvmsim_err(p->errors, KVMSIM_EPARSE, "%s:%u: key '%s' again", p->path,
 				    p->line, key);
 		return 0;

@@ -168,6 +168,10 @@ bad 'interval, -j' 2 compare "$trace" --dirty walk,mask --profile unit --interva
 bad 'slot' 2 compare "$trace" --dirty walk,mask --profile unit --slot nope
 bad 'range' 2 compare "$trace" --dirty walk,mask --profile unit --shadow-pages 9-3
 bad 'replicates' 2 compare "$trace" --dirty walk,mask --profile unit --replicates 1
+bad 'gate: no such metric' 2 compare "$trace" --dirty walk,mask --profile unit --fail-if 'foo>1%'
+ok 'gate: which there are' says "no metric 'foo'; there are get_dirty_log_mean, .*, elapsed" err
+bad 'gate: range' 2 compare "$trace" --dirty walk,mask --profile unit --fail-if 'elapsed>-9e9'
+ok 'gate: range is stated' says 'from -1000000 to +1000000' err
 bad 'gate' 2 compare "$trace" --dirty walk,mask --profile unit --fail-if 'nope>5%'
 bad 'interval of more than the trace' 3 compare "$trace" --dirty walk,mask --profile unit \
 	--interval 60000000000

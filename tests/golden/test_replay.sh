@@ -130,6 +130,9 @@ scenario 'no such preset' 'preset = 9.9' 'workload = migration' 'preset = 9.9'
 scenario 'bounds in the wrong order' 'pages_min is above' 'workload = migration' \
 	'pages_min = 9' 'pages_max = 8'
 scenario 'more than the slot has' 'pages_max . hot' 'workload = migration' 'hot = 9000'
+scenario 'unknown section' 'unknown section .roundz.' 'workload = migration' '[roundz]' 'round = 1' \
+	'round = 2'
+scenario 'what a terminal would obey' "no workload '.x1b.31mred'" "workload = $(printf '\033')[31mred"
 printf '[machine]\nunit = cycles\n[param]\nl2_bytes = 640\nl2_ways = 3\n' >"$dir/ways.ini"
 refuses 'profile: cache sets' 3 'ways.ini: the private cache' "$trace" --dirty mask \
 	--profile "$dir/ways.ini"

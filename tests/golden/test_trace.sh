@@ -77,6 +77,10 @@ check "import: the same from a pipe" cmp "$tmp/e.kvt" "$tmp/p.kvt"
 check "info: standard input" cmp "$tmp/plain" "$tmp/piped"
 check "info: JSON is JSON" sh -c "\"$k\" info --json --epochs \"$tmp/e.kvt\" | grep -q '\"pages_per_epoch\"'"
 
+# A slot of more pages than there is memory for.
+"$k" import --vram-gfn 0x1000000000 --vram-pages 68719476736 -o "$tmp/big.kvt" $excerpt 2>/dev/null
+check "info: a slot of 2^36 pages" sh -c "\"$k\" info \"$tmp/big.kvt\" | grep -q '^vram .* 68,719,476,736$'"
+
 # Input that cannot be used: one line, the right status, no output.
 head -c 64 "$k" >"$tmp/64"
 : >"$tmp/empty"

@@ -392,12 +392,47 @@ static void prefetch_stops_at_reserved_bits(void)
 	EQ(scene(&o, nx_neighbour), 0);
 }
 
+/*
+ * A page that the log made read-only may get W back by a fast page fault, without mmu_lock: when it
+ * becomes a table that is shadowed, W and that right go, and the kernel flushes. A page that
+ * nothing maps needs no flush.
+ */
+static int logged_page_becomes_a_table(struct scene *s, struct task *t)
+{
+	uint64_t bitmap[1];
+
+	EQ(scene_setup(s), 0);
+	EQ(scene_write(s, SCENE_TEST + (5 << 12), 4, 1), 0);
+	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), 1);
+	for (uint64_t i = 5; i < 7; i++) {
+		kvm_write_guest_u64(s->kvm, SCENE_TEST + (i << 12), (SCENE_TEST + 0x9000) | 0x67);
+		kvm_write_guest_u64(s->kvm, 0x12000 + (300 + i) * 8, SCENE_TEST | i << 12 | 0x27);
+		mark(s);
+		EQ(scene_read(s, (300 + i) << 21), 0);
+		EQ(STAT(s, pf_taken), 1);
+		EQ(STAT(s, mmu_cache_miss), 1);
+		EQ(STAT(s, remote_tlb_flush_requests), i == 5);
+	}
+	return kvm_check(s->kvm);
+}
+
+static void a_logged_page_becomes_a_table(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K,
+			       .slot_pages = 64,
+			       .slot_flags = KVM_MEM_LOG_DIRTY_PAGES,
+			       .check = true};
+
+	EQ(scene(&o, logged_page_becomes_a_table), 0);
+}
+
 static CU_TestInfo tests[] = {
 	{"prefetch_stops_at_reserved_bits", prefetch_stops_at_reserved_bits},
 	{"tables_slot_is_deleted_and_made_again", tables_slot_is_deleted_and_made_again},
 	{"switching_roots", switching_roots},
 	{"accessed_and_dirty_bits", accessed_and_dirty_bits},
 	{"tables_in_a_logged_slot", tables_in_a_logged_slot},
+	{"a_logged_page_becomes_a_table", a_logged_page_becomes_a_table},
 	{"read_only_entries", read_only_entries},
 	CU_TEST_INFO_NULL,
 };

@@ -6,6 +6,7 @@
 #include "model/mmu/gmem.h"
 #include "model/mmu/kaddr.h"
 #include "model/mmu/memslot.h"
+#include "model/mmu/rmap/rmap.h"
 #include "model/mmu/tlb.h"
 #include "model/sim/ledger.h"
 #include "tests/unit/harness.h"
@@ -52,6 +53,52 @@ static void many_entries_map_one_page(void)
 			       .check = true};
 
 	EQ(scene(&o, aliases), 0);
+}
+
+#define CHAIN (3 * PTE_LIST_EXT)
+
+/* What is left of @chain: numbers @first to @last - 1, from *@it on. Returns what comes next. */
+static uint64_t *expect_sptes(struct task *t, struct kvm *kvm, struct rmap_iter *it,
+			      uint64_t *sptep, uint64_t *chain, unsigned first, unsigned last)
+{
+	for (; first < last; first++, sptep = sptep ? rmap_next(t, kvm, it) : NULL)
+		CU_ASSERT_PTR_EQUAL(sptep, &chain[first]);
+	return sptep;
+}
+
+/* Three full descriptors: the one in the middle goes when it is empty, then the last, then the
+ * first; the sptes of the others stay. */
+static int three_descriptors(struct scene *s, struct task *t)
+{
+	struct kvm_rmap_head head = {0};
+	struct rmap_iter it;
+	uint64_t chain[CHAIN], *sptep;
+
+	EQ(mmu_lock(t, s->kvm), 0);
+	for (long i = 0; i < CHAIN; i++)
+		EQ(pte_list_add(t, s->kvm, &head, 0, &chain[i]), i);
+	for (unsigned i = PTE_LIST_EXT; i < 2 * PTE_LIST_EXT; i++)
+		pte_list_remove(t, s->kvm, &head, 0, &chain[i]);
+	sptep = rmap_first(t, s->kvm, &head, &it);
+	sptep = expect_sptes(t, s->kvm, &it, sptep, chain, 0, PTE_LIST_EXT);
+	sptep = expect_sptes(t, s->kvm, &it, sptep, chain, 2 * PTE_LIST_EXT, CHAIN);
+	CU_ASSERT_PTR_NULL(sptep);
+	for (unsigned i = 2 * PTE_LIST_EXT; i < CHAIN; i++)
+		pte_list_remove(t, s->kvm, &head, 0, &chain[i]);
+	sptep = rmap_first(t, s->kvm, &head, &it);
+	CU_ASSERT_PTR_NULL(expect_sptes(t, s->kvm, &it, sptep, chain, 0, PTE_LIST_EXT));
+	for (unsigned i = 0; i < PTE_LIST_EXT; i++)
+		pte_list_remove(t, s->kvm, &head, 0, &chain[i]);
+	EQ(head.val, 0);
+	mmu_unlock(t, s->kvm);
+	return 0;
+}
+
+static void a_descriptor_leaves_the_middle_of_a_chain(void)
+{
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 64};
+
+	EQ(scene(&o, three_descriptors), 0);
 }
 
 /* The kernel drops a chain when a spte is added to more than 1000: here to 1001 of 1024. */
@@ -366,6 +413,7 @@ static void addresses(void)
 
 static CU_TestInfo tests[] = {
 	{"many_entries_map_one_page", many_entries_map_one_page},
+	{"a_descriptor_leaves_the_middle_of_a_chain", a_descriptor_leaves_the_middle_of_a_chain},
 	{"a_chain_that_grows_too_long_is_dropped", a_chain_that_grows_too_long_is_dropped},
 	{"recycling", recycling},
 	{"absurd_sizes_are_refused", absurd_sizes_are_refused},

@@ -250,8 +250,61 @@ static void harvests(void)
 	EQ(scene(&o, hybrid_by_rmap), 0);
 }
 
+/* ---- two slots side by side, one of them logged ---- */
+
+static int log_of(struct scene *s, struct task *t, uint32_t slot, bool on)
+{
+	const struct kvm_memory_region r = {.slot = slot,
+					    .flags = on ? KVM_MEM_LOG_DIRTY_PAGES : 0,
+					    .base_gfn = (SCENE_TEST >> 12) + (slot - 1) * 64,
+					    .npages = 64,
+					    .host_populated = true};
+
+	return kvm_set_user_memory_region(t, s->kvm, &r);
+}
+
+/* Pages 60 to 67 are written, of which four are the logged slot's: those lose W, and the other
+ * slot's pages right before and after its ends keep it. */
+static int adjacent(struct scene *s, struct task *t)
+{
+	uint64_t bitmap[1], faults;
+
+	EQ(log_of(s, t, 2, false), 0);
+	EQ(scene_setup(s), 0);
+	for (uint32_t logged = 1; logged <= 2; logged++) {
+		EQ(log_of(s, t, logged, true), 0);
+		EQ(scene_loop(s, true, 60, 68), 0);
+		mark(s);
+		EQ(kvm_get_dirty_log(t, s->kvm, logged, bitmap), 4);
+		EQ(bitmap[0], logged == 1 ? 0xfull << 60 : 0xf);
+		EQ(COUNT(s, write_protect), 4);
+		faults = kvm_stat(s->kvm, STAT_pf_taken);
+		EQ(scene_loop(s, true, logged == 1 ? 64 : 60, logged == 1 ? 68 : 64), 0);
+		EQ(kvm_stat(s->kvm, STAT_pf_taken), faults);
+		EQ(scene_loop(s, true, 60, 68), 0);
+		EQ(kvm_stat(s->kvm, STAT_pf_taken), faults + 4);
+		EQ(log_of(s, t, logged, false), 0);
+	}
+	return kvm_check(s->kvm);
+}
+
+static void a_neighbour_slot_is_left_alone(void)
+{
+	static const char *const policies[] = {"mask", "rmap-slot", "walk"};
+	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 64, .check = true};
+
+	for (int i = 0; i < 3; i++) {
+		o.dirty = policies[i];
+		EQ(scene(&o, adjacent), 0);
+	}
+}
+
 static CU_TestInfo tests[] = {
-	{"parameters", parameters}, {"table", table},  {"proofs", proofs},
-	{"harvests", harvests},	    CU_TEST_INFO_NULL,
+	{"parameters", parameters},
+	{"table", table},
+	{"proofs", proofs},
+	{"harvests", harvests},
+	{"a_neighbour_slot_is_left_alone", a_neighbour_slot_is_left_alone},
+	CU_TEST_INFO_NULL,
 };
 TEST_MAIN("policy", tests)

@@ -88,6 +88,7 @@ refused() { # INTERVAL
 {
 	cat <<END
 <!-- Written by docs/recorded-guests.sh: edit that, not this. -->
+<!-- SPDX-License-Identifier: GPL-3.0-or-later -->
 # Two recorded guests under walk, mask and hybrid
 
 x11perf draws on a frame buffer of 4,096 pages (clustered, in device memory); find walks a file

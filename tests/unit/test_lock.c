@@ -358,6 +358,47 @@ static void cancelled_waiters_leave(void)
 	profile_free(p);
 }
 
+static struct task *line[3]; /* the holder and two who wait, in this order */
+
+static int ends_the_run(struct task *t, void *arg)
+{
+	(void)arg;
+	if (write_lock(t, &rw) || task_block_until(t, WAIT_idle, 10) < 0)
+		return KVMSIM_ECANCELED;
+	write_unlock(t, &rw);
+	CU_ASSERT_PTR_EQUAL(rw.q.writer, line[1]);
+	return KVMSIM_ECHECK;
+}
+
+/* Given the lock and cancelled before it ran: whoever is next has it when write_lock() returns. */
+static int passes_on(struct task *t, void *arg)
+{
+	int r = write_lock(t, &rw);
+
+	CU_ASSERT_EQUAL(r, KVMSIM_ECANCELED);
+	CU_ASSERT_FALSE(rwlock_is_held(t, &rw));
+	CU_ASSERT_PTR_EQUAL(rw.q.writer, arg ? line[2] : NULL);
+	canceled++;
+	return r;
+}
+
+static void a_cancelled_waiter_hands_over(void)
+{
+	struct profile *p = prices("0");
+	struct sim *s = start(p);
+
+	canceled = 0;
+	locks_init();
+	line[0] = simple_task(s, "holder", ends_the_run, NULL, 0);
+	line[1] = simple_task(s, "first", passes_on, line, 1);
+	line[2] = simple_task(s, "second", passes_on, NULL, 2);
+	CU_ASSERT_EQUAL(sim_run(s, CYCLES_MAX), KVMSIM_ECHECK);
+	simple_end(s);
+	CU_ASSERT_EQUAL(canceled, 2);
+	CU_ASSERT_FALSE(rwlock_is_contended(&rw));
+	profile_free(p);
+}
+
 static int idle(struct task *t, void *arg)
 {
 	(void)arg;
@@ -399,6 +440,7 @@ static CU_TestInfo tests[] = {
 	{"trylock_does_not_wait", trylock_does_not_wait},
 	{"violations_are_caught", violations_are_caught},
 	{"cancelled_waiters_leave", cancelled_waiters_leave},
+	{"a_cancelled_waiter_hands_over", a_cancelled_waiter_hands_over},
 	{"a_cpu_runs_one_task", a_cpu_runs_one_task},
 	CU_TEST_INFO_NULL};
 TEST_MAIN("lock", tests)

@@ -391,6 +391,31 @@ static void survives_a_full_disk(void)
 	store_close(s);
 }
 
+/* The second of a run's three collections is refused: nothing of the run stays, and the next one
+ * can be stored. */
+static void a_run_is_stored_whole_or_not(void)
+{
+	struct store *s = NULL;
+	int64_t id = 0;
+
+	CU_ASSERT_EQUAL_FATAL(store_open(fresh("half.db"), STORE_WRITE, &sink, &s), 0);
+	CU_ASSERT_EQUAL(add(s, 5, 2, &id), 0);
+	sql("CREATE TRIGGER refuse BEFORE INSERT ON collections "
+	    "WHEN NEW.cycles = 7 AND NEW.seq = 1 BEGIN SELECT RAISE(ABORT, 'refused'); END");
+	CU_ASSERT_EQUAL(add(s, 7, 3, &id), KVMSIM_EIO);
+	CU_ASSERT_EQUAL(n_said, 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "half.db: storing a run: refused; the 1 run stored"));
+	CU_ASSERT_EQUAL(id, 1);
+	view(s, STORE_RUNS, 0, 1);
+	view(s, STORE_COUNTS, 2, 0);
+	view(s, STORE_COLLECTIONS, 2, 0);
+	CU_ASSERT_EQUAL(add(s, 8, 3, &id), 0);
+	CU_ASSERT_EQUAL(id, 2);
+	CU_ASSERT_EQUAL(store_check(s), 2);
+	store_close(s);
+	CU_ASSERT_EQUAL(n_said, 1);
+}
+
 static void writers_take_turns(void)
 {
 	enum { WRITERS = 3, RUNS = 15 };
@@ -417,6 +442,7 @@ static CU_TestInfo tests[] = {{"round_trip", round_trip},
 			      {"finds_damage", finds_damage},
 			      {"survives_kill", survives_kill},
 			      {"survives_a_full_disk", survives_a_full_disk},
+			      {"a_run_is_stored_whole_or_not", a_run_is_stored_whole_or_not},
 			      {"writers_take_turns", writers_take_turns},
 			      CU_TEST_INFO_NULL};
 

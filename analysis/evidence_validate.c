@@ -393,6 +393,6 @@ int evidence_validate(const char *csv, const char *recipe, enum evidence_format 
 		judged_free(&judged[i]);
 	free(dir);
 	if (err)
-		return cli_input_exit_code(err);
+		return cli_file_exit_code(err);
 	return pass ? EXIT_DONE : EXIT_GATE;
 }

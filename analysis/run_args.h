@@ -43,6 +43,6 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	"                        trace's epoch (default: one epoch)\n"                             \
 	"  --slot NAME           memory slot to log, or all (default: the scenario's, all)\n"      \
 	"  --seed N              of every random draw (default 1)\n"                               \
-	"  --store FILE          keep every run in this results store\n"
+	"  --store FILE          keep what is run in this results store\n"
 
 #endif

@@ -52,6 +52,17 @@ for page in "$man"/kvmsim-*.1; do
 	ok "$verb: a verb" sh -c "'$kvmsim' '$verb' --help >/dev/null 2>&1"
 done
 
+# Every column of the CSV has its line.
+run 0 replay "$trace" --dirty mask --profile unit --csv
+head -n 1 "$dir/out" | tr , '\n' >"$dir/columns-replay"
+run 0 compare "$trace" --dirty mask,walk --profile unit --replicates 2 --csv
+head -n 1 "$dir/out" | tr , '\n' >"$dir/columns-compare"
+for verb in replay compare; do
+	sed -n '/^\.Ss CSV/,/^\.Sh/s/^\.It //p' "$man/kvmsim-$verb.1" |
+		diff "$dir/columns-$verb" - >"$dir/out"
+	ok "$verb: columns of the CSV" empty
+done
+
 if command -v mandoc >/dev/null; then
 	# whether other manuals are installed is not ours
 	mandoc -T lint -W style "$man"/*.1 2>/dev/null |

@@ -81,6 +81,10 @@ esac
 
 check 'no such recipe' 3 'none.ini' "$kvmsim" validate --recipe "$dir/none.ini"
 ok 'one line' one_line
+sed 's/^mask = .*/mask = nonsense/' $evidence/kvm_pvm.ini >"$dir/policy.ini"
+check 'a recipe with an unknown policy' 3 'no dirty policy "nonsense"' "$kvmsim" validate \
+	--recipe "$dir/policy.ini" --evidence $evidence/kvm_pvm.csv
+ok 'one line' one_line
 check 'evidence without a recipe' 2 'needs a --recipe' "$kvmsim" validate --evidence x.csv
 printf '[evidence]\nfile = x.csv\ncolour = red\n' >"$dir/bad.ini"
 check 'an unknown key' 3 'bad.ini:3: [evidence] has no colour' "$kvmsim" calibrate \

@@ -238,6 +238,84 @@ static int add_row(void *ctx, const struct csv_row *row)
 	return err;
 }
 
+/* ---- the rows together ---- */
+
+#define COMPARE(x, y)                                                                              \
+	do {                                                                                       \
+		if ((x) != (y))                                                                    \
+			return (x) < (y) ? -1 : 1;                                                 \
+	} while (0)
+
+/* Equal texts are one; which of two others comes first does not matter here. */
+static int by_identity(const struct matrix_row *x, const struct matrix_row *y)
+{
+	COMPARE((uintptr_t)x->quantity, (uintptr_t)y->quantity);
+	COMPARE(x->config, y->config);
+	COMPARE((uintptr_t)x->key.phase, (uintptr_t)y->key.phase);
+	COMPARE((uintptr_t)x->key.pattern, (uintptr_t)y->key.pattern);
+	COMPARE(x->key.nr_dirty, y->key.nr_dirty);
+	COMPARE(x->key.round, y->key.round);
+	COMPARE(x->key.occurrence, y->key.occurrence);
+	return 0;
+}
+
+static int by_identity_and_line(const void *a, const void *b)
+{
+	const struct matrix_row *x = *(const struct matrix_row *const *)a,
+				*y = *(const struct matrix_row *const *)b;
+	int order = by_identity(x, y);
+
+	return order ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+static void keep_first(const struct matrix_row **first, const struct matrix_row *row)
+{
+	if (row && (!*first || row->line < (*first)->line))
+		*first = row;
+}
+
+/* No row is there twice: the second would be compared, or priced, once more. A quantity that has
+ * its absolute value in one row has it in all: without, that value would pass uncompared. */
+static int check_rows(const struct matrix_file *f, const struct kvmsim_errsink *errors)
+{
+	const struct matrix_row **rows = malloc((f->n_rows + 1) * sizeof(*rows)), *twice = NULL,
+				*bare = NULL, *other = NULL;
+	size_t end;
+	int err = 0;
+
+	if (!rows)
+		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", f->path);
+	for (size_t i = 0; i < f->n_rows; i++)
+		rows[i] = &f->rows[i];
+	qsort(rows, f->n_rows, sizeof(*rows), by_identity_and_line);
+	for (size_t i = 0; i < f->n_rows; i = end) {
+		const struct matrix_row *with = NULL, *without = NULL;
+
+		for (end = i; end < f->n_rows && rows[end]->quantity == rows[i]->quantity; end++) {
+			keep_first(rows[end]->has_abs ? &with : &without, rows[end]);
+			if (end > i && !by_identity(rows[end - 1], rows[end])) {
+				const struct matrix_row *before = twice;
+
+				keep_first(&twice, rows[end]);
+				other = twice == before ? other : rows[end - 1];
+			}
+		}
+		if (with)
+			keep_first(&bare, without);
+	}
+	if (twice)
+		err = kvmsim_err(errors, KVMSIM_EPARSE,
+				 "%s:%lu: %s: the same row as line %lu; each is expected once",
+				 f->path, twice->line, twice->quantity, other->line);
+	else if (bare)
+		err = kvmsim_err(errors, KVMSIM_EPARSE,
+				 "%s:%lu: %s: a note with abs_after= was expected, as its other "
+				 "rows have",
+				 f->path, bare->line, bare->quantity);
+	free(rows);
+	return err;
+}
+
 int matrix_file_load(const char *path, const struct kvmsim_errsink *errors,
 		     struct matrix_file **out)
 {
@@ -249,6 +327,7 @@ int matrix_file_load(const char *path, const struct kvmsim_errsink *errors,
 		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", path);
 	f->path = path;
 	err = csv_read(path, columns, errors, add_row, f);
+	err = err ? err : check_rows(f, errors);
 	if (err) {
 		matrix_file_free(f);
 		return err;

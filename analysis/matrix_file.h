@@ -66,7 +66,8 @@ struct matrix_file {
 	struct text_pool *pool;
 };
 
-/* Errors: those of csv_read(); KVMSIM_EPARSE with line for a value that is no number. */
+/* Errors: those of csv_read(); KVMSIM_EPARSE with line for a value that is no number, a row
+ * that is there twice, and one without abs_after whose quantity has it in others. */
 int matrix_file_load(const char *path, const struct kvmsim_errsink *errors,
 		     struct matrix_file **out);
 void matrix_file_free(struct matrix_file *f);

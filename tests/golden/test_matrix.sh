@@ -65,6 +65,17 @@ check 'an MMU left out' 0 'passed: ' validate "$reference" --case N --mmu npt1-t
 # unusable files
 sed "s/^\($key,ev:kvm_page_fault\),64,/\1,many,/" "$small" >"$dir/text.csv"
 check 'a value that is no number' 3 "text.csv:$line: value is 'many'" validate "$dir/text.csv"
+gauge=$(grep -n "^$key,stat:pages_4k," "$small" | cut -d: -f1)
+sed "${gauge}s/abs_after=[0-9]*//" "$small" >"$dir/bare.csv"
+check 'a gauge without its value' 3 \
+	"bare.csv:$gauge: stat:pages_4k: a note with abs_after= was expected" \
+	validate "$dir/bare.csv"
+end=$(($(wc -l <"$small") + 1))
+{ cat "$small"; sed -n "${line}p" "$small"; } >"$dir/twice.csv"
+check 'a row twice' 3 "twice.csv:$end: ev:kvm_page_fault: the same row as line $line;" \
+	validate "$dir/twice.csv"
+{ cat "$small"; sed -n "${line}s/,64,/,63,/p" "$small"; } >"$dir/twice-other.csv"
+check 'a row twice, with two values' 3 "twice-other.csv:$end: " validate "$dir/twice-other.csv"
 sed 's/,quantity,/,quantities,/' "$small" >"$dir/header.csv"
 check 'a column missing' 3 "header.csv:1: no column 'quantity'" validate "$dir/header.csv"
 { cat "$small"; echo 'A,npt0'; } >"$dir/torn.csv"

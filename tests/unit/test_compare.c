@@ -345,6 +345,54 @@ static void a_missing_price_does_not_hide_a_loss(void)
 	profile_free(p);
 }
 
+/* Beside the formulas, mask has faults whose rmap_heads have no price: of its faults and of the
+ * whole run nothing is told, of GET_DIRTY_LOG all is. */
+static int formulas_and_faults(const struct run_opts *o, struct run_result *r)
+{
+	int err = formulas(o, r);
+
+	if (!err && !strcmp(o->dirty, "mask"))
+		r->by_activity[ACT_page_fault][COUNT_rmap_head].n = 1000000;
+	return err;
+}
+
+static void more_runs_may_show_what_has_a_price(void)
+{
+	struct profile *p = profile("[price]\ninsn = 1\nwalk_sp = 100\ndirty_page = 98\n");
+	struct compare_opts o = base_opts(p);
+	struct compare c;
+
+	/* 98,000 against 100,000 where runs differ by 5%: two pooled standard deviations of the
+	 * mean are 2% at some 100 runs, so that 10 show nothing yet */
+	o.run_fn = formulas_and_faults;
+	o.shadow_lo = o.shadow_hi = 1000;
+	o.n_phases = 1;
+	o.verdict.spread = 0.05;
+	o.verdict.min_effect = 0;
+	o.verdict.runs = 10;
+	CU_ASSERT_EQUAL_FATAL(compare_run(&o, &c), 0);
+	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_elapsed], GAP_UNPRICED);
+	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_page_fault], GAP_UNPRICED);
+	CU_ASSERT_EQUAL(c.policy[1].gap[METRIC_get_dirty_log_mean], GAP_NONE);
+	CU_ASSERT_EQUAL(c.policy[1].pair[METRIC_get_dirty_log_mean].real, VERDICT_INCONCLUSIVE);
+	CU_ASSERT_EQUAL(c.policy[1].pair[METRIC_get_dirty_log_mean].tends, VERDICT_FASTER);
+	CU_ASSERT_EQUAL(c.policy[1].real, VERDICT_INCONCLUSIVE);
+	CU_ASSERT_EQUAL(c.policy[1].tends, VERDICT_FASTER);
+	CU_ASSERT_EQUAL(c.policy[1].model, VERDICT_FASTER);
+	compare_free(&c);
+
+	/* no difference worth having in GET_DIRTY_LOG: that is not said of the policy */
+	o.verdict.min_effect = 0.5;
+	CU_ASSERT_EQUAL_FATAL(compare_run(&o, &c), 0);
+	CU_ASSERT_EQUAL(c.policy[1].pair[METRIC_get_dirty_log_mean].real, VERDICT_SAME);
+	CU_ASSERT_EQUAL(c.policy[1].pair[METRIC_get_dirty_log_mean].tends, VERDICT_SAME);
+	CU_ASSERT_EQUAL(c.policy[1].real, VERDICT_CANNOT_TELL);
+	CU_ASSERT_EQUAL(c.policy[1].tends, VERDICT_CANNOT_TELL);
+	CU_ASSERT_EQUAL(c.policy[1].model, VERDICT_CANNOT_TELL);
+	compare_free(&c);
+	profile_free(p);
+}
+
 static void wins_and_losses_are_mixed(void)
 {
 	/* mean 0.8, longest 1.5 of mask's */
@@ -434,6 +482,7 @@ static CU_TestInfo tests[] = {
 	{"what_has_no_price_is_not_told", what_has_no_price_is_not_told},
 	{"a_missing_price_does_not_hide_a_loss", a_missing_price_does_not_hide_a_loss},
 	{"wins_and_losses_are_mixed", wins_and_losses_are_mixed},
+	{"more_runs_may_show_what_has_a_price", more_runs_may_show_what_has_a_price},
 	{"errors_come_once", errors_come_once},
 	{"splitting_policies", splitting_policies},
 	CU_TEST_INFO_NULL};

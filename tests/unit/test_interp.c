@@ -158,6 +158,56 @@ static void all_but_the_first_hit(void)
 	scene_close(&s);
 }
 
+static unsigned late; /* cycles after the last at which the store may retire without a call */
+
+static int body_at_horizon(struct scene *s, struct task *t)
+{
+	struct op_source src = {.next = give};
+	static const struct interp_opts opts;
+	static struct guest_op op;
+	int r;
+
+	op = (struct guest_op){PAGE(3), 1, 8, OP_WRITE, 0};
+	given = (struct given){.ops = &op, .n = 1};
+	r = interp_run(s->vcpu[0], &src, &opts, &stats);
+	CU_ASSERT_EQUAL(task_horizon(t), 1000000 + 1000);
+	op.gap = (uint32_t)(task_horizon(t) - task_now(t) - 1 + late);
+	given.at = 0;
+	stats = (struct interp_stats){0};
+	r = r ? r : interp_run(s->vcpu[0], &src, &opts, &stats);
+	CU_ASSERT_EQUAL(task_now(t), 1000000 + 1000 - 1 + late);
+	return r;
+}
+
+static int nothing(struct task *t, void *arg)
+{
+	(void)t;
+	(void)arg;
+	return 0;
+}
+
+/* Another task runs at 1,000,000 and can send what arrives 1,000 later: strictly before that a
+ * vCPU runs ahead, an instruction costs a cycle. */
+static void hits_end_at_the_horizon(void)
+{
+	static const struct scene_opts o = {
+		.slot_pages = 512, .personality = "amd", .params = "ipi_latency = 1000\n"};
+	const struct task_opts other = {
+		.name = "other", .fn = nothing, .start = 1000000, .stack_bytes = 64 << 10};
+
+	for (late = 0; late < 2; late++) {
+		struct scene s;
+		struct task *t;
+
+		stats = (struct interp_stats){0};
+		CU_ASSERT_EQUAL_FATAL(scene_open(&s, &o), 0);
+		CU_ASSERT_EQUAL(task_create(s.sim, &other, &t), 0);
+		CU_ASSERT_EQUAL(scene_run(&s, body_at_horizon), 0);
+		CU_ASSERT_EQUAL(stats.hits, 1 - late);
+		scene_close(&s);
+	}
+}
+
 /* An exit empties tcg's TLB and leaves amd's: one walk more. */
 static void an_exit_costs_tcg_its_tlb(void)
 {
@@ -268,6 +318,7 @@ static void errors_pass(void)
 static CU_TestInfo tests[] = {{"gaps_are_the_instructions", gaps_are_the_instructions},
 			      {"hits_need_no_call", hits_need_no_call},
 			      {"all_but_the_first_hit", all_but_the_first_hit},
+			      {"hits_end_at_the_horizon", hits_end_at_the_horizon},
 			      {"an_exit_costs_tcg_its_tlb", an_exit_costs_tcg_its_tlb},
 			      {"long_accesses_touch_every_page", long_accesses_touch_every_page},
 			      {"devices_and_halts_go_on", devices_and_halts_go_on},

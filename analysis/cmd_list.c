@@ -47,7 +47,7 @@ static int print_policies(enum policy_family family)
 /* What is not in the table has none. */
 static int print_evidence(void)
 {
-	struct table *t = table_create("lllllll");
+	struct table *t = table_create("llllllll");
 
 	if (!t)
 		return KVMSIM_ENOMEM;

@@ -120,7 +120,7 @@ const struct verb verb_replay = {
 		 "[OPTION]...\n"
 		 "Replays the guest, collecting the dirty log at each interval, and prints what "
 		 "the\n"
-		 "collections cost and where the time went. Direct guest, shadow paging.\n"
+		 "collections cost and where the time went. A guest that does not page.\n"
 		 "\n"
 		 "  --dirty POLICY        dirty policy, with parameters: NAME[,KEY=VALUE]...\n"
 		 "  --profile PROFILE     built-in profile, or a file (PATH.ini); both: kvmsim "

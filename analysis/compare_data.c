@@ -176,7 +176,7 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 		 text(opts->run.trace ? opts->run.trace : opts->run.scenario));
 	json_put(o, "slot", text(opts->run.slot ? opts->run.slot : "all"));
 	json_put(o, "kernel", text(v->preset));
-	json_put(o, "mmu", text(mmu_kind_name(RUN_MMU)));
+	json_put(o, "mmu", text(mmu_kind_name(run_mmu(v->preset))));
 	json_put(o, "cpu", text(run_cpu(&opts->run)));
 	json_put(profile, "name", text(profile_name(opts->run.profile)));
 	json_put(profile, "machine", text(profile_machine(opts->run.profile)));

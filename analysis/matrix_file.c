@@ -63,12 +63,15 @@ static int find_mmu(const char *name)
 	return -1;
 }
 
-/* kvm_mode: the unpatched modules, or the patched ones' parameter. */
-static const char *find_dirty(const char *mode)
+/* kvm_mode: the unpatched modules, or the patched ones' parameter, which falls back to mode 1 where
+ * there is no list of shadow pages to walk. */
+static const char *find_dirty(const char *mode, int mmu)
 {
 	static const char *const modes[][2] = {
 		{"stock", "mask"}, {"0", "mask"}, {"1", "rmap-slot"}, {"2", "walk"}};
 
+	if (mmu == MMU_TDP && !strcmp(mode, "2"))
+		mode = "1";
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
 		if (!strcmp(modes[i][0], mode))
 			return modes[i][1];
@@ -147,7 +150,7 @@ static int config_of(struct matrix_file *f, const struct csv_row *row, size_t *i
 	if (err)
 		return err;
 	c.mmu_kind = find_mmu(c.mmu);
-	c.dirty = find_dirty(c.mode);
+	c.dirty = find_dirty(c.mode, c.mmu_kind);
 	c.pte_kind = find_pte(c.pte);
 	*index = f->n_configs;
 	f->configs[f->n_configs++] = c;

@@ -362,7 +362,7 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 
 	json_put(j, "provenance", json_provenance(o, r));
 	json_put(j, "dirty", json_string(o->dirty));
-	json_put(j, "mmu", json_string(mmu_kind_name(RUN_MMU)));
+	json_put(j, "mmu", json_string(mmu_kind_name(run_mmu(r->preset))));
 	run_evidence_json(j, o, o->dirty, r->preset);
 	json_put(j, "preset", json_string(r->preset));
 	json_put(j, "cpu", json_string(run_cpu(o)));

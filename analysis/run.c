@@ -9,8 +9,15 @@
 
 #include "analysis/run_guest.h"
 #include "model/host/cache.h"
-#include "model/policy/policy.h"
+#include "model/policy/preset.h"
 #include "model/sim/profile.h"
+
+enum mmu_kind run_mmu(const char *preset)
+{
+	const struct kvm_preset *p = preset_find(preset);
+
+	return p && p->tdp_mmu ? MMU_TDP : MMU_SHADOW_FLAT32;
+}
 
 void run_snapshot(const struct guest_run *run, struct run_result *r)
 {
@@ -181,15 +188,16 @@ static int create(struct guest_run *run, struct cache **cache)
 	err = err ? err : cache_create(o->profile, o->errors, cache);
 	if (err)
 		return err;
-	const struct kvm_vm_opts vo = {.sim = run->sim,
-				       .paging = PAGING_SHADOW,
-				       .mode = GUEST_FLAT32,
-				       .preset = run->in->preset,
-				       .dirty = o->dirty,
-				       .personality = o->personality,
-				       .cache = *cache,
-				       .background_sps = o->shadow_pages,
-				       .check = run->check};
+	const struct kvm_vm_opts vo = {
+		.sim = run->sim,
+		.paging = run_mmu(run->in->preset) == MMU_TDP ? PAGING_TDP : PAGING_SHADOW,
+		.mode = GUEST_FLAT32,
+		.preset = run->in->preset,
+		.dirty = o->dirty,
+		.personality = o->personality,
+		.cache = *cache,
+		.background_sps = o->shadow_pages,
+		.check = run->check};
 
 	err = kvm_create_vm(&vo, &run->kvm);
 	if (err)

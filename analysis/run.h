@@ -7,6 +7,7 @@
 
 #include "model/counts.h"
 #include "model/guest/vm.h"
+#include "model/policy/policy.h"
 #include "model/sim/error.h"
 
 /*
@@ -42,6 +43,10 @@ struct run_opts {
  * collection reports exactly the pages stored to since the one before, and the elapsed time holds
  * what it cost. The collection at the end of the phase is not in the result.
  */
+
+/* run_model() replays every input as a guest that does not page: under shadow paging (npt=0), or
+ * under nested paging where the preset's is the TDP MMU. */
+enum mmu_kind run_mmu(const char *preset);
 
 /* One GET_DIRTY_LOG of one slot. */
 struct run_collection {

@@ -34,11 +34,12 @@ static const struct policy_proof *proof(const struct run_opts *opts, const char 
 
 const char *run_evidence(const struct run_opts *opts, const char *dirty, const char *preset)
 {
-	return policy_evidence_name(proof(opts, dirty, preset)->on[RUN_MMU]);
+	return policy_evidence_name(proof(opts, dirty, preset)->on[run_mmu(preset)]);
 }
 
 char *run_evidence_text(const struct run_opts *opts, const char *dirty, const char *preset)
 {
+	enum mmu_kind mmu = run_mmu(preset);
 	const struct policy_proof *p = proof(opts, dirty, preset);
 	const char *open = " (";
 	char *text = NULL;
@@ -47,9 +48,9 @@ char *run_evidence_text(const struct run_opts *opts, const char *dirty, const ch
 
 	if (!f)
 		return NULL;
-	fprintf(f, "%s on %s", policy_evidence_name(p->on[RUN_MMU]), mmu_kind_name(RUN_MMU));
+	fprintf(f, "%s on %s", policy_evidence_name(p->on[mmu]), mmu_kind_name(mmu));
 	for (int k = 0; k < N_MMU_KINDS; k++) {
-		if (p->on[k] <= p->on[RUN_MMU])
+		if (p->on[k] <= p->on[mmu])
 			continue;
 		fprintf(f, "%s%s on %s", open, policy_evidence_name(p->on[k]),
 			mmu_kind_name((enum mmu_kind)k));
@@ -71,14 +72,15 @@ char *run_evidence_text(const struct run_opts *opts, const char *dirty, const ch
 void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty,
 		       const char *preset)
 {
+	enum mmu_kind mmu = run_mmu(preset);
 	const struct policy_proof *p = proof(opts, dirty, preset);
 	json_t *elsewhere = json_object();
 
 	for (int k = 0; k < N_MMU_KINDS; k++)
-		if (p->on[k] > p->on[RUN_MMU])
+		if (p->on[k] > p->on[mmu])
 			json_put(elsewhere, mmu_kind_name((enum mmu_kind)k),
 				 json_string(policy_evidence_name(p->on[k])));
-	json_put(o, "evidence", json_string(policy_evidence_name(p->on[RUN_MMU])));
+	json_put(o, "evidence", json_string(policy_evidence_name(p->on[mmu])));
 	json_put(o, "evidence_elsewhere", elsewhere);
 	json_put(o, "evidence_note", p->why ? json_string(p->why) : json_null());
 }

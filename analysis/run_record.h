@@ -9,9 +9,6 @@
 /* What a run was, for whoever shows it or keeps it. */
 struct store;
 
-/* run_model() replays every input as a guest that does not page, under shadow paging (npt=0). */
-#define RUN_MMU MMU_SHADOW_FLAT32
-
 /* The name of the CPU that the guest runs on. */
 const char *run_cpu(const struct run_opts *opts);
 

@@ -67,6 +67,11 @@
 	X(walk_spte, "spte tested by a walk")                                                      \
 	X(walk_gfn, "writable spte of a guest table, its frame compared with the slot by a walk")  \
 	X(walk_gfn_direct, "the same for one of a direct shadow page, its frame computed")         \
+	X(tdp_walk, "walk over frames begun at a root of the nested tables")                       \
+	X(tdp_spte, "entry of the nested tables read by such a walk")                              \
+	X(tdp_resched, "look whether the walk should let go of mmu_lock")                          \
+	X(tdp_dirty, "page of a word of dirty bits found by such a walk")                          \
+	X(tdp_change, "entry of the nested tables changed, told and accounted")                    \
 	/* host */                                                                                 \
 	X(lock, "uncontended lock acquired and released")                                          \
 	X(ipi, "IPI sent")                                                                         \

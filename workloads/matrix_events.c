@@ -50,6 +50,12 @@ static uint64_t sub_spte(const struct kvm_trace_event *e)
 	return e->level | (e->writable ? SUB_WRITABLE : 0);
 }
 
+/* level, and what the entry grants: before, after */
+static uint64_t sub_change(const struct kvm_trace_event *e)
+{
+	return e->level | (uint64_t)e->was << 4 | (uint64_t)e->now << 6;
+}
+
 static uint64_t sub_valid(const struct kvm_trace_event *e)
 {
 	return e->valid;
@@ -101,6 +107,14 @@ static void say_page(char *out, uint64_t s)
 static void say_spte(char *out, uint64_t s)
 {
 	snprintf(out, ROOM, "l%u,%s", (unsigned)s & 0xf, s & SUB_WRITABLE ? "w" : "ro");
+}
+
+static void say_change(char *out, uint64_t s)
+{
+	static const char *const words[] = {
+		[SPTE_NOT_PRESENT] = "np", [SPTE_READ_ONLY] = "ro", [SPTE_WRITABLE] = "w"};
+
+	snprintf(out, ROOM, "l%u,%s>%s", (unsigned)s & 0xf, words[s >> 4 & 3], words[s >> 6 & 3]);
 }
 
 static void say_level(char *out, uint64_t s)
@@ -174,6 +188,7 @@ static const struct {
 	[TRACE_fast_page_fault] = {sub_code, say_ret_pf},
 	[TRACE_check_mmio_spte] = {sub_valid, say_valid},
 	[TRACE_kvm_mmu_split_huge_page] = {sub_level, say_level},
+	[TRACE_kvm_tdp_mmu_spte_changed] = {sub_change, say_change},
 };
 
 void mx_count_event(void *counters, const struct kvm_trace_event *e)

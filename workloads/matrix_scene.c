@@ -111,7 +111,9 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
 	const struct sim_opts so = {
 		.vocabulary = &model_vocabulary, .profile = m->o->profile, .errors = m->o->errors};
 	const struct kvm_observer observer = {.event = mx_count_event, .ctx = &m->counters};
-	struct kvm_vm_opts vo = {.paging = m->o->mmu == MMU_TDP_RMAP ? PAGING_TDP : PAGING_SHADOW,
+	const bool npt = m->o->mmu == MMU_TDP_RMAP || m->o->mmu == MMU_TDP;
+	struct kvm_vm_opts vo = {.paging = npt ? PAGING_TDP : PAGING_SHADOW,
+				 .preset = m->o->mmu == MMU_TDP ? "6.1-tdp" : NULL,
 				 .mode = m->o->mmu == MMU_SHADOW_FLAT32 ? GUEST_FLAT32
 									: GUEST_LONG64,
 				 .dirty = m->o->dirty,

@@ -57,7 +57,8 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 	if (r)
 		return r;
 	kvm->spte = spte_policy_find(d->name, strlen(d->name));
-	kvm->backend = &mmu_backend_rmap;
+	kvm->backend =
+		kvm->tdp_enabled && kvm->preset->tdp_mmu ? &mmu_backend_tdp : &mmu_backend_rmap;
 	if (kvm->dirty->walks && !kvm->backend->for_each_shadow_page)
 		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
 				  "dirty policy %s visits shadow pages: back end %s has none",
@@ -214,7 +215,7 @@ uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id)
 
 uint64_t kvm_active_shadow_pages(const struct kvm *kvm)
 {
-	return kvm->n_used_pages + kvm->n_background;
+	return kvm->n_used_pages + kvm->n_tdp_pages + kvm->n_background;
 }
 
 struct lock_stats kvm_mmu_lock_stats(const struct kvm *kvm)

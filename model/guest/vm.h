@@ -28,7 +28,7 @@ struct cache;
 
 enum kvm_paging {
 	PAGING_SHADOW, /* npt=0: shadow page tables; direct ones while the guest does not page */
-	PAGING_TDP     /* npt=1 over the rmap back end (tdp_mmu=0) */
+	PAGING_TDP     /* npt=1: over the rmap back end (tdp_mmu=0), or the preset's own */
 };
 enum guest_paging_mode {
 	GUEST_FLAT32, /* CR0.PG=0 */
@@ -39,7 +39,7 @@ struct kvm_vm_opts {
 	struct sim *sim;
 	enum kvm_paging paging;
 	enum guest_paging_mode mode;
-	const char *preset;	 /* "6.1-shadow" (NULL) or "2.6.36": bundles of algorithms */
+	const char *preset;	 /* "6.1-shadow" (NULL), "6.1-tdp" or "2.6.36": algorithms */
 	const char *dirty;	 /* "mask", "hybrid", or "walk,key=value"; NULL: the preset's */
 	const char *spte;	 /* NULL: the preset's */
 	const char *personality; /* "tcg", "amd"; NULL: "tcg" */

@@ -9,28 +9,37 @@
 
 /*
  * What every MMU back end offers to the rest: shadow pages found through reverse maps (rmap/), and
- * later two-dimensional page tables walked by guest frame. All functions run in virtual time; but
- * for walk_lockless, mmu_lock is held for write. A bool says whether translations that grant more
- * than the sptes now do may be cached somewhere: the caller flushes.
+ * two-dimensional page tables walked by guest frame (tdp/). All functions but check run in virtual
+ * time. mmu_lock is held for write unless said. A bool, or an int that is 1 and not 0, says whether
+ * translations that grant more than the sptes now do may be cached somewhere: the caller flushes.
  */
 struct kvm;
 struct kvm_vcpu;
 struct kvm_memory_slot;
 struct kvm_mmu_page;
+struct kvm_page_fault;
 struct task;
 
 struct mmu_backend {
 	const char *name;
+	bool rmaps; /* memslots keep reverse maps */
+	bool rcu;   /* tables are freed after a grace period: see rcu.h */
+	/* Takes W from the 4K sptes of those of the 64 frames from @gfn on whose bit is in @mask,
+	 * which is not 0. GET_DIRTY_LOG flushes whatever it finds. */
+	void (*write_protect_masked)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+				     gfn_t gfn, uint64_t mask);
 	/* Takes W from the 4K sptes that map @gfn, for dirty logging. */
 	bool (*write_protect_gfn)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 				  gfn_t gfn);
 	/* Takes D from them. */
 	bool (*clear_dirty_gfn)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 				gfn_t gfn);
-	/* Takes W from every spte of the slot. */
-	bool (*protect_slot)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
-	/* Removes the sptes of the slot that could be larger, so that they are made anew. */
-	bool (*zap_collapsible)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+	/* Takes W from every spte of the slot. mmu_lock is not held: takes it in its own way. A
+	 * negative error when it cannot. */
+	int (*protect_slot)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+	/* Removes the sptes of the slot that could be larger, so that they are made anew. The lock
+	 * as above. */
+	int (*zap_collapsible)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 	/* Removes every spte that maps @gfn. */
 	bool (*zap_gfn)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn);
 	/* Visits every active shadow page, newest first; @sp is NULL for one of the background
@@ -44,8 +53,22 @@ struct mmu_backend {
 	/* The last entry on the way of @addr, and its value; NULL without a root. Between
 	 * walk_lockless_begin() and _end(). */
 	uint64_t *(*walk_lockless)(struct kvm_vcpu *v, uint64_t addr, uint64_t *spte);
+	/* Maps a fault of a direct guest with mmu_lock held for read: an enum ret_pf, or a negative
+	 * error. NULL: faults are mapped one by one. */
+	int (*map_shared)(struct kvm_vcpu *v, struct kvm_page_fault *f);
+	/* What zaps everything, as when a slot goes: makes the roots invalid; then, mmu_lock not
+	 * held, takes away what they led to. NULL where the generation of shadow pages does it. */
+	void (*invalidate_roots)(struct task *t, struct kvm *kvm);
+	void (*zap_invalidated_roots)(struct task *t, struct kvm *kvm);
+	/* A reference to the root, which is made if need be (NULL: out of memory), and its end.
+	 * NULL where roots are found as other shadow pages are. */
+	struct kvm_mmu_page *(*get_root)(struct kvm_vcpu *v);
+	void (*put_root)(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root);
+	/* Its structures agree with each other and with the memslots: 0, or KVMSIM_ECHECK with a
+	 * message. Nobody runs. */
+	int (*check)(const struct kvm *kvm);
 };
 
-extern const struct mmu_backend mmu_backend_rmap;
+extern const struct mmu_backend mmu_backend_rmap, mmu_backend_tdp;
 
 #endif

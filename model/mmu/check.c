@@ -90,7 +90,7 @@ static int check_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp, uint64
 	return r;
 }
 
-int mmu_check(const struct kvm *kvm)
+int rmap_check(const struct kvm *kvm)
 {
 	uint64_t leaves = 0, links = 0, mapped = 0, parents = 0, pages = 0;
 	const struct kvm_mmu_page *sp;
@@ -125,6 +125,11 @@ int mmu_check(const struct kvm *kvm)
 		return bad(kvm, "%llu leaf sptes, pages_4k is %llu", (unsigned long long)leaves,
 			   (unsigned long long)kvm->stat[STAT_pages_4k]);
 	return 0;
+}
+
+int mmu_check(const struct kvm *kvm)
+{
+	return kvm->backend->check(kvm);
 }
 
 int tlb_check(const struct kvm_vcpu *v)

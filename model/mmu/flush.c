@@ -46,6 +46,10 @@ void kvm_flush_remote_tlbs(struct task *t, struct kvm *kvm)
 
 void walk_lockless_begin(struct kvm_vcpu *v)
 {
+	if (v->kvm->backend->rcu) {
+		rcu_read_lock(v->task, v->kvm, &v->rcu);
+		return;
+	}
 	touch_shared(v->task);
 	task_assert_first(v->task, "its vCPU's mode");
 	v->mode = READING_SHADOW_TABLES;
@@ -53,6 +57,10 @@ void walk_lockless_begin(struct kvm_vcpu *v)
 
 void walk_lockless_end(struct kvm_vcpu *v)
 {
+	if (v->kvm->backend->rcu) {
+		rcu_read_unlock(v->task, v->kvm, &v->rcu);
+		return;
+	}
 	touch_shared(v->task);
 	task_assert_first(v->task, "its vCPU's mode");
 	v->mode = OUTSIDE_GUEST_MODE;

@@ -112,10 +112,13 @@ static bool alloc_metadata(struct kvm *kvm, struct kvm_memory_slot *slot)
 	for (int l = PG_LEVEL_4K; l <= MAX_HUGE_LEVEL; l++) {
 		uint64_t n = memslot_lpages(slot, l), mask = pages_per_level(l) - 1;
 
-		slot->rmap[l - 1] = calloc(n, sizeof(*slot->rmap[0]));
-		if (!slot->rmap[l - 1])
-			return false;
-		slot->rmap_addr[l - 1] = kaddr_pages(&kvm->kaddr, n * sizeof(*slot->rmap[0]));
+		if (kvm->backend->rmaps) {
+			slot->rmap[l - 1] = calloc(n, sizeof(*slot->rmap[0]));
+			if (!slot->rmap[l - 1])
+				return false;
+			slot->rmap_addr[l - 1] =
+				kaddr_pages(&kvm->kaddr, n * sizeof(*slot->rmap[0]));
+		}
 		if (l == PG_LEVEL_4K)
 			continue;
 		slot->disallow_lpage[l - 1] = calloc(n, sizeof(*slot->disallow_lpage[0]));

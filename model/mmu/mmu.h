@@ -13,6 +13,7 @@
 #include "model/mmu/list.h"
 #include "model/mmu/memslot.h"
 #include "model/mmu/mmulock.h"
+#include "model/mmu/rcu.h"
 #include "model/mmu/spte.h"
 #include "model/mmu/stats.h"
 #include "model/mmu/tlb.h"
@@ -53,6 +54,9 @@ struct kvm_mmu_page {
 	uint32_t root_count;
 	uint32_t write_flooding;
 	uint8_t valid_gen;
+	bool tdp_mmu_page;    /* of the TDP back end: takes no part in generations */
+	bool zap_scheduled;   /* such a root, invalid and not zapped yet */
+	uint64_t removal;     /* its number among those that wait for an RCU grace period */
 	uint64_t slot_bitmap; /* slots that its leaf entries map, where the preset keeps it */
 	struct kvm_rmap_head parent_ptes;
 	pfn_t pfn; /* of the entries' page: what a parent entry holds */
@@ -114,6 +118,11 @@ struct kvm {
 	struct pte_list_desc *free_descs;
 	struct desc_chunk *desc_chunks;
 
+	/* The TDP back end's: roots, newest first, and tables in use, which have no limit. */
+	struct list tdp_roots;
+	uint64_t n_tdp_pages;
+	struct rcu rcu;
+
 	/* Shadow pages of a part of the guest that no trace shows: a walk meets them. They map
 	 * pages of the logged slot, none of them writable, and never change. */
 	uint64_t n_background;
@@ -153,6 +162,7 @@ struct kvm_vcpu {
 	struct mmu_root root, prev_roots[MMU_NUM_PREV_ROOTS];
 	struct kvm_mmu_page *pae_root[4]; /* direct guests: one per GiB */
 	bool root_valid;
+	struct rcu_reader rcu; /* of a lockless walk */
 	/* run state */
 	enum vcpu_mode mode;
 	uint32_t requests;
@@ -299,6 +309,13 @@ static inline void spte_write(struct task *t, struct kvm *kvm, uint64_t *sptep, 
 	*sptep = spte;
 }
 
+static inline enum kvm_stat_id page_stat(int level)
+{
+	return level == PG_LEVEL_4K   ? STAT_pages_4k
+	       : level == PG_LEVEL_2M ? STAT_pages_2m
+				      : STAT_pages_1g;
+}
+
 static inline bool vcpu_direct(const struct kvm_vcpu *v)
 {
 	return v->kvm->tdp_enabled || !v->kvm->guest_paging;
@@ -355,6 +372,19 @@ void kvm_mmu_change_mmu_pages(struct task *t, struct kvm *kvm, uint64_t goal);
 void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm);
 /* A write to a guest page table that is shadowed, by the emulator: takes mmu_lock itself. */
 void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes);
+
+/* ---- rmap/fetch.c, rmap/spte.c, rmap/page.c: what both back ends make mappings with ---- */
+/* The largest page that guest, slot and host allow. */
+void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f);
+/* The spte for @pfn in a page like @sp, and its dirty bit where it grants W; @old is what is there
+ * now. *wrprot: W was asked for and denied. */
+uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm_memory_slot *slot,
+		   unsigned access, gfn_t gfn, pfn_t pfn, uint64_t old, bool prefetch,
+		   bool host_writable, bool *wrprot);
+uint64_t nonleaf_spte(const struct kvm_mmu_page *sp);
+/* An empty page of the pool. NULL, and kvm->dead: out of memory. */
+struct kvm_mmu_page *alloc_page_table(struct task *t, struct kvm *kvm);
+gfn_t sp_gfn(const struct kvm_mmu_page *sp, unsigned index);
 
 /* ---- rmap/page.c ---- */
 /* Before anything else: empty lists, and @background_sps pages that only a walk meets.

@@ -52,6 +52,24 @@ int mmu_lock_break(struct task *t, struct kvm *kvm)
 	return write_lock(t, &kvm->mmu_lock.rw);
 }
 
+int mmu_read_lock(struct task *t, struct kvm *kvm)
+{
+	return read_lock(t, &kvm->mmu_lock.rw);
+}
+
+void mmu_read_unlock(struct task *t, struct kvm *kvm)
+{
+	/* Not held: as above. */
+	if (rwlock_is_held(t, &kvm->mmu_lock.rw))
+		read_unlock(t, &kvm->mmu_lock.rw);
+}
+
+void mmu_read_lock_break(struct task *t, struct kvm *kvm)
+{
+	read_unlock(t, &kvm->mmu_lock.rw);
+	(void)read_lock(t, &kvm->mmu_lock.rw);
+}
+
 int slots_lock(struct task *t, struct kvm *kvm)
 {
 	return mutex_lock(t, &kvm->slots_lock);

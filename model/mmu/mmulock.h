@@ -5,8 +5,8 @@
 #include "model/host/lock.h"
 
 /*
- * A VM's locks: slots_lock, a mutex, is taken before mmu_lock, which the preset makes an rwlock
- * (taken for write by everything here) or a spinlock.
+ * A VM's locks: slots_lock, a mutex, is taken before mmu_lock, which the preset makes an rwlock or
+ * a spinlock. Only the TDP back end takes it for read; its preset has the rwlock.
  */
 struct kvm;
 
@@ -24,8 +24,13 @@ void mmu_unlock(struct task *t, struct kvm *kvm);
 /* Lets others have mmu_lock when they wait for it, where the era's kernel does so in long loops.
  * 0 with the lock held; else as mmu_lock(). */
 int mmu_lock_break(struct task *t, struct kvm *kvm);
+/* The same for reading. */
+int mmu_read_lock(struct task *t, struct kvm *kvm);
+void mmu_read_unlock(struct task *t, struct kvm *kvm);
+/* The lock may be lost: the task is cancelled then. */
+void mmu_read_lock_break(struct task *t, struct kvm *kvm);
 /* [running] With the checkers on the run fails with KVMSIM_ECHECK and a message unless the task
- * holds mmu_lock, which protects @what. */
+ * holds mmu_lock, in either mode, which protects @what. */
 void mmu_lock_assert_held(struct task *t, const struct kvm *kvm, const char *what);
 int slots_lock(struct task *t, struct kvm *kvm);
 void slots_unlock(struct task *t, struct kvm *kvm);

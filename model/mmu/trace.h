@@ -41,7 +41,8 @@
 	X(check_mmio_spte)                                                                         \
 	X(kvm_mmu_split_huge_page)                                                                 \
 	X(kvm_unmap_hva_range)                                                                     \
-	X(kvm_set_spte_hva)
+	X(kvm_set_spte_hva)                                                                        \
+	X(kvm_tdp_mmu_spte_changed)
 
 enum kvm_trace_id {
 #define X(n) TRACE_##n,
@@ -79,6 +80,9 @@ enum ret_pf {
 	RET_PF_SPURIOUS
 };
 
+/* Of an entry of the nested tables, whether it maps a page or leads to a table. */
+enum spte_grants { SPTE_NOT_PRESENT, SPTE_READ_ONLY, SPTE_WRITABLE };
+
 struct kvm_trace_event {
 	enum kvm_trace_id id;
 	uint32_t vcpu; /* UINT32_MAX: none */
@@ -89,8 +93,9 @@ struct kvm_trace_event {
 	bool direct;   /* role.direct */
 	bool created;  /* get_page: new */
 	bool unsync;
-	bool writable; /* set_spte: the W bit written */
-	bool valid;    /* check_mmio_spte: generations equal */
+	bool writable;	  /* set_spte: the W bit written */
+	bool valid;	  /* check_mmio_spte: generations equal */
+	uint8_t was, now; /* spte_changed: enum spte_grants */
 };
 
 struct kvm_observer {

@@ -22,7 +22,7 @@ typedef void (*dirty_rearm_fn)(struct task *t, struct kvm *kvm, struct kvm_memor
  * @rearm may be NULL. Returns the number of bits or KVMSIM_ECANCELED. */
 long dirty_take_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 		      dirty_rearm_fn rearm);
-/* Each page of the word is found by its rmap and write-protected. */
+/* Each page of the word is found and write-protected. */
 void dirty_rearm_word(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 		      uint64_t first_page, uint64_t mask);
 /* A harvest of words: takes them with @rearm, flushes when there was any, copies out. Returns the

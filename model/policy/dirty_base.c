@@ -15,14 +15,17 @@ int dirty_log_enable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *sl
 
 	if (kvm->dirty->enable)
 		return kvm->dirty->enable(t, kvm, slot);
-	r = mmu_lock(t, kvm);
-	if (r)
-		return r;
-	if (kvm->preset->protect_by_walk)
+	if (kvm->preset->protect_by_walk) {
+		r = mmu_lock(t, kvm);
+		if (r)
+			return r;
 		dirty_protect_by_walk(t, kvm, slot);
-	else
-		kvm->backend->protect_slot(t, kvm, slot);
-	mmu_unlock(t, kvm);
+		mmu_unlock(t, kvm);
+	} else {
+		r = kvm->backend->protect_slot(t, kvm, slot);
+		if (r < 0)
+			return r;
+	}
 	/* Always: a spte may have been made read-only by others who leave the flush to us. */
 	kvm_flush_remote_tlbs(t, kvm);
 	return 0;
@@ -30,21 +33,16 @@ int dirty_log_enable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *sl
 
 int dirty_log_disable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 {
-	bool flush;
 	int r;
 
 	if (kvm->dirty->disable)
 		return kvm->dirty->disable(t, kvm, slot);
 	if (!kvm->preset->zap_collapsible)
 		return 0;
-	r = mmu_lock(t, kvm);
-	if (r)
-		return r;
-	flush = kvm->backend->zap_collapsible(t, kvm, slot);
-	mmu_unlock(t, kvm);
-	if (flush)
+	r = kvm->backend->zap_collapsible(t, kvm, slot);
+	if (r > 0)
 		kvm_flush_remote_tlbs(t, kvm);
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 static void touch_word(struct task *t, struct kvm *kvm, uint64_t base, uint64_t i, bool write)
@@ -100,11 +98,8 @@ void dirty_rearm_word(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 		      uint64_t first_page, uint64_t mask)
 {
 	charge(t, COUNT_rearm_word, 1);
-	for (; mask; mask &= mask - 1) {
-		charge(t, COUNT_dirty_page, 1);
-		kvm->backend->write_protect_gfn(
-			t, kvm, slot, slot->base_gfn + first_page + __builtin_ctzll(mask));
-	}
+	if (mask)
+		kvm->backend->write_protect_masked(t, kvm, slot, slot->base_gfn + first_page, mask);
 }
 
 long dirty_harvest_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,

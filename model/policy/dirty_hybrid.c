@@ -65,11 +65,20 @@ static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 	return n;
 }
 
+static const struct policy_proof proofs[] = {
+	{"6.1-tdp",
+	 "tcg",
+	 {[MMU_TDP] = EVIDENCE_REFUSED},
+	 "the TDP MMU has no list of shadow pages"},
+	{0},
+};
+
 const struct dirty_policy dirty_hybrid = {
 	.desc = {.name = "hybrid",
 		 .family = FAMILY_DIRTY,
 		 .summary = "rmaps when few pages are dirty, else a walk of the shadow pages (3.3)",
-		 .params = params},
+		 .params = params,
+		 .proofs = proofs},
 	.walks = true,
 	.harvest = harvest,
 };

@@ -57,6 +57,10 @@ static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
  * what was not reported. */
 static const struct policy_proof proofs[] = {
 	{"6.1-shadow", "tcg", {EVIDENCE_ORACLE, EVIDENCE_ORACLE, EVIDENCE_ORACLE}, NULL},
+	{"6.1-tdp",
+	 "tcg",
+	 {[MMU_TDP] = EVIDENCE_REFUSED},
+	 "the TDP MMU has no list of shadow pages"},
 	{"2.6.36", "tcg", {EVIDENCE_NONE}, "its rows identify the number of shadow pages"},
 	{0},
 };

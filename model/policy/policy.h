@@ -26,9 +26,9 @@ struct policy_params {
 
 enum policy_family { FAMILY_DIRTY, FAMILY_SPTE, N_FAMILIES };
 
-/* What a prediction rests on; more is greater. */
-enum policy_evidence { EVIDENCE_NONE, EVIDENCE_PUBLISHED, EVIDENCE_ORACLE };
-enum mmu_kind { MMU_SHADOW_LONG64, MMU_SHADOW_FLAT32, MMU_TDP_RMAP, N_MMU_KINDS };
+/* What a prediction rests on; more is greater. Refused: the pair cannot work. */
+enum policy_evidence { EVIDENCE_REFUSED = -1, EVIDENCE_NONE, EVIDENCE_PUBLISHED, EVIDENCE_ORACLE };
+enum mmu_kind { MMU_SHADOW_LONG64, MMU_SHADOW_FLAT32, MMU_TDP_RMAP, MMU_TDP, N_MMU_KINDS };
 
 /* What is known of a policy with one kernel (a preset's name) on one CPU (a personality's). */
 struct policy_proof {
@@ -47,11 +47,12 @@ struct policy_desc {
 	const struct policy_proof *proofs; /* ended by a NULL preset; NULL: none */
 };
 
-const char *mmu_kind_name(enum mmu_kind k); /* npt0-long64, npt0-flat32, npt1-tdp0 */
+const char *mmu_kind_name(enum mmu_kind k); /* npt0-long64, npt0-flat32, npt1-tdp0, npt1-tdp1 */
 /* What is known with this kernel on this CPU, never NULL: what a policy does not list has none. */
 const struct policy_proof *policy_proof(const struct policy_desc *d, const char *preset,
 					const char *cpu);
-const char *policy_evidence_name(enum policy_evidence e); /* none, published, oracle-exact */
+/* refused, none, published, oracle-exact */
+const char *policy_evidence_name(enum policy_evidence e);
 
 struct kvm;
 struct kvm_memory_slot;
@@ -59,7 +60,7 @@ struct kvm_memory_slot;
 struct dirty_policy {
 	struct policy_desc desc;
 	bool walks; /* visits shadow pages: not on a back end that has none to visit */
-	/* LOG_DIRTY_PAGES was set on @slot: arm it. NULL: write-protect the slot by rmap, flush. */
+	/* LOG_DIRTY_PAGES was set on @slot: arm it. NULL: write-protect the slot, flush. */
 	int (*enable)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 	/* The flag was taken away. NULL: what is armed stays armed. */
 	int (*disable)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);

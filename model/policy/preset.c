@@ -17,6 +17,19 @@ static const struct kvm_preset presets[] = {
 		.zap_collapsible = true,
 	},
 	{
+		.name = "6.1-tdp",
+		.summary = "Linux 6.1 with the TDP MMU (npt=1, tdp_mmu=1)",
+		.dirty = "mask",
+		.spte = "none",
+		.bitmap = BITMAP_SNAPSHOT,
+		.prefetch = 8,
+		.hash_shift = 12,
+		.fast_page_fault = true,
+		.mmu_lock_rw = true,
+		.tdp_mmu = true,
+		.zap_collapsible = true,
+	},
+	{
 		/* Prefetching came with 2.6.37, fast page faults with 3.6, the slot's rmaps took
 		 * the place of shadow pages' slot bitmaps in 3.9. */
 		.name = "2.6.36",

@@ -26,6 +26,7 @@ struct kvm_preset {
 	bool slot_bitmap;     /* shadow pages know the slots that they map: a walk skips the rest */
 	bool list_prefetch;   /* walking a list prefetches the next node (list.h until 3.0) */
 	bool protect_by_walk; /* enabling the log walks the shadow pages */
+	bool tdp_mmu;	      /* two-dimensional paging has the TDP back end */
 	bool zap_collapsible; /* disabling it looks for sptes that can be larger */
 };
 

@@ -19,6 +19,7 @@ const char *mmu_kind_name(enum mmu_kind k)
 		[MMU_SHADOW_LONG64] = "npt0-long64",
 		[MMU_SHADOW_FLAT32] = "npt0-flat32",
 		[MMU_TDP_RMAP] = "npt1-tdp0",
+		[MMU_TDP] = "npt1-tdp1",
 	};
 
 	return names[k];
@@ -32,7 +33,7 @@ const char *policy_evidence_name(enum policy_evidence e)
 		[EVIDENCE_ORACLE] = "oracle-exact",
 	};
 
-	return names[e];
+	return e == EVIDENCE_REFUSED ? "refused" : names[e];
 }
 
 const struct policy_proof *policy_proof(const struct policy_desc *d, const char *preset,

@@ -13,6 +13,14 @@ validate() {
 
 # the real kernel's counts and costs
 check 'every count equal' 0 ' different, 0 not modelled' validate "$reference"
+tdp=$(dirname "$0")/matrix-tdp.csv
+check 'every count of the TDP MMU equal' 0 'passed: 1,835 rows equal, 0 different, 0 not modelled' \
+	validate "$tdp" --check
+sed 's/^\(B,npt1-tdp1,2,.*,enable_log,ev:kvm_tdp_mmu_spte_changed\),4096,/\1,4097,/' "$tdp" \
+	>"$dir/tdp.csv"
+check 'an altered row of the TDP MMU' 1 'spte_changed: predicted 4096, measured 4097' \
+	validate "$dir/tdp.csv" --case B
+check 'costs of the TDP MMU' 0 'passed: worst error' validate "$tdp" --cost
 check 'the checkers are content' 0 'passed: ' validate "$reference" --case A,N --check
 check 'as JSON' 0 '"different": 0,' validate "$reference" --json --case N
 check 'no such case' 2 '--case none: tests/golden/matrix-abn.csv has A,B,N' validate "$reference" --case none

@@ -13,10 +13,9 @@ static const struct {
 	enum guest_paging_mode mode;
 	const char *preset;
 } machines[] = {
-	{PAGING_SHADOW, GUEST_FLAT32, NULL},
-	{PAGING_SHADOW, GUEST_LONG64, NULL},
-	{PAGING_TDP, GUEST_LONG64, NULL},
-	{PAGING_SHADOW, GUEST_FLAT32, "2.6.36"},
+	{PAGING_SHADOW, GUEST_FLAT32, NULL},   {PAGING_SHADOW, GUEST_LONG64, NULL},
+	{PAGING_TDP, GUEST_LONG64, NULL},      {PAGING_SHADOW, GUEST_FLAT32, "2.6.36"},
+	{PAGING_TDP, GUEST_LONG64, "6.1-tdp"}, {PAGING_TDP, GUEST_FLAT32, "6.1-tdp"},
 };
 
 /* Mostly runs of hits with short gaps, so that run-ahead has something to do; now and then a gap
@@ -103,6 +102,8 @@ bool program_make(uint64_t number, struct program *p)
 	p->mode = machines[machine].mode;
 	p->preset = machines[machine].preset;
 	p->dirty = policies[rng_below(&r, sizeof(policies) / sizeof(policies[0]))];
+	if (p->preset && !strcmp(p->preset, "6.1-tdp")) /* no shadow pages to walk */
+		p->dirty = rng_below(&r, 2) ? "mask" : "rmap-slot";
 	p->n_vcpus = 1 + (uint32_t)rng_below(&r, PROGRAM_MAX_VCPUS);
 	for (uint32_t v = 0; v < p->n_vcpus; v++) {
 		p->n_ops[v] = 100 + rng_below(&r, 700);

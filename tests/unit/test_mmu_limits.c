@@ -248,6 +248,10 @@ static void rmaps_need_mmu_lock(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "without mmu_lock"));
 	o.preset = "2.6.36";
 	EQ(scene(&o, zap_without_lock), KVMSIM_ECHECK);
+	o.preset = "6.1-tdp";
+	o.paging = PAGING_TDP;
+	EQ(scene(&o, zap_without_lock), KVMSIM_ECHECK);
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "without mmu_lock"));
 	o.check = false;
 	EQ(scene(&o, zap_without_lock), 0);
 }
@@ -275,9 +279,17 @@ static int backend_ops(struct scene *s, struct task *t)
 	EQ(b->write_protect_gfn(t, s->kvm, slot, gfn + 3), true);
 	EQ(*sptep & (PT_WRITABLE | SPTE_MMU_WRITABLE), SPTE_MMU_WRITABLE);
 	EQ(b->write_protect_gfn(t, s->kvm, slot, gfn + 3), false);
-	EQ(b->protect_slot(t, s->kvm, slot), true);
-	EQ(b->protect_slot(t, s->kvm, slot), false);
-	EQ(b->zap_collapsible(t, s->kvm, slot), false);
+	b->write_protect_masked(t, s->kvm, slot, gfn, 0x8021); /* pages 0, 5 and 15 */
+	sptep = b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x5000, &spte);
+	EQ(spte & PT_WRITABLE, 0);
+	sptep = b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x4000, &spte);
+	EQ(spte & PT_WRITABLE, PT_WRITABLE);
+	mmu_unlock(t, s->kvm);
+	EQ(b->protect_slot(t, s->kvm, slot), 1);
+	EQ(b->protect_slot(t, s->kvm, slot), 0);
+	EQ(b->zap_collapsible(t, s->kvm, slot), 0);
+	EQ(mmu_lock(t, s->kvm), 0);
+	sptep = b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x3000, &spte);
 	EQ(b->zap_gfn(t, s->kvm, slot, gfn + 3), true);
 	EQ(*sptep, 0);
 	EQ(b->zap_gfn(t, s->kvm, slot, gfn + 3), false);
@@ -295,6 +307,9 @@ static void backend_operations(void)
 	EQ(scene(&o, backend_ops), 0);
 	o.paging = PAGING_TDP;
 	EQ(scene(&o, backend_ops), 0);
+	o.preset = "6.1-tdp";
+	EQ(scene(&o, backend_ops), 0);
+	o.preset = NULL;
 	o.paging = PAGING_SHADOW;
 	o.pte = SCENE_FLAT;
 	EQ(scene(&o, backend_ops), 0);

@@ -79,6 +79,7 @@ static void table(void)
 	EQ(broken, 1);
 	EQ(oracle, 3); /* mask, rmap-slot, walk: modes 0, 1 and 2 of the patched kernel */
 	CU_ASSERT_STRING_EQUAL(mmu_kind_name(MMU_TDP_RMAP), "npt1-tdp0");
+	CU_ASSERT_STRING_EQUAL(mmu_kind_name(MMU_TDP), "npt1-tdp1");
 	CU_ASSERT_PTR_NOT_NULL(spte_policy_find("none", 4));
 	CU_ASSERT_STRING_EQUAL(preset_find(NULL)->name, "6.1-shadow");
 	CU_ASSERT_PTR_NULL(preset_find("2.6"));
@@ -96,7 +97,10 @@ static void proofs(void)
 	const struct policy_proof *walk;
 
 	for (int k = 0; k < N_MMU_KINDS; k++) {
-		EQ(evidence("mask", "6.1-shadow", "tcg", (enum mmu_kind)k), EVIDENCE_ORACLE);
+		EQ(evidence("mask", "6.1-shadow", "tcg", (enum mmu_kind)k),
+		   k == MMU_TDP ? EVIDENCE_NONE : EVIDENCE_ORACLE);
+		EQ(evidence("mask", "6.1-tdp", "tcg", (enum mmu_kind)k),
+		   k == MMU_TDP ? EVIDENCE_ORACLE : EVIDENCE_NONE);
 		EQ(evidence("mask", "6.1-shadow", "amd", (enum mmu_kind)k), EVIDENCE_NONE);
 		EQ(evidence("walk", "2.6.36", "tcg", (enum mmu_kind)k), EVIDENCE_NONE);
 		EQ(evidence("hybrid", "6.1-shadow", "tcg", (enum mmu_kind)k), EVIDENCE_NONE);
@@ -105,6 +109,8 @@ static void proofs(void)
 	EQ(evidence("mask", "2.6.36", "tcg", MMU_SHADOW_LONG64), EVIDENCE_PUBLISHED);
 	EQ(evidence("mask", "2.6.36", "tcg", MMU_SHADOW_FLAT32), EVIDENCE_NONE);
 	EQ(evidence("mask", "2.6.36", "amd", MMU_SHADOW_LONG64), EVIDENCE_NONE);
+	EQ(evidence("walk", "6.1-tdp", "tcg", MMU_TDP), EVIDENCE_REFUSED);
+	CU_ASSERT_STRING_EQUAL(policy_evidence_name(EVIDENCE_REFUSED), "refused");
 	walk = policy_proof(&dirty_policy_find("walk", 4)->desc, "2.6.36", "tcg");
 	CU_ASSERT_STRING_EQUAL(walk->why, "its rows identify the number of shadow pages");
 	CU_ASSERT_STRING_EQUAL(policy_evidence_name(EVIDENCE_PUBLISHED), "published");

@@ -94,11 +94,25 @@ static bool fault_stale(const struct kvm_vcpu *v)
 	return v->requests & REQ_FREE_OBSOLETE_ROOTS;
 }
 
+static int map_fault_shared(struct kvm_vcpu *v, struct kvm_page_fault *f)
+{
+	int r = mmu_read_lock(v->task, v->kvm);
+
+	if (r)
+		return r;
+	r = fault_stale(v) ? RET_PF_RETRY : v->kvm->backend->map_shared(v, f);
+	mmu_read_unlock(v->task, v->kvm);
+	return r;
+}
+
 /* The part under mmu_lock. */
 static int map_fault(struct kvm_vcpu *v, struct kvm_page_fault *f, struct guest_walk *gw)
 {
-	int r = mmu_lock(v->task, v->kvm);
+	int r;
 
+	if (v->kvm->backend->map_shared)
+		return map_fault_shared(v, f);
+	r = mmu_lock(v->task, v->kvm);
 	if (r)
 		return r;
 	r = make_mmu_pages_available(v);

@@ -62,9 +62,8 @@ static void direct_prefetch(struct kvm_vcpu *v, uint64_t *sptep)
 		direct_prefetch_run(v, sp, start, first + group);
 }
 
-/* The largest page that guest, slot and host allow. The host's are all of 4 KiB here, which it
- * takes a walk of its tables to see. */
-static void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f)
+/* The host's are all of 4 KiB here, which it takes a walk of its tables to see. */
+void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
 	int level = f->max_level;
 

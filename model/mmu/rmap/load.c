@@ -19,6 +19,10 @@ static int alloc_roots(struct kvm_vcpu *v)
 {
 	if (make_mmu_pages_available(v))
 		return KVMSIM_ENOMEM;
+	if (v->kvm->backend->get_root) {
+		v->root.sp = v->kvm->backend->get_root(v);
+		return v->root.sp ? 0 : KVMSIM_ENOMEM;
+	}
 	if (v->kvm->tdp_enabled || v->kvm->guest_paging) {
 		gpa_t pgd = vcpu_direct(v) ? 0 : v->cr3;
 
@@ -60,7 +64,9 @@ static void put_root(struct task *t, struct kvm *kvm, struct kvm_mmu_page **sp,
 {
 	unsigned nr;
 
-	if (*sp && !--(*sp)->root_count && (*sp)->role.invalid)
+	if (*sp && kvm->backend->put_root)
+		kvm->backend->put_root(t, kvm, *sp);
+	else if (*sp && !--(*sp)->root_count && (*sp)->role.invalid)
 		prepare_zap_page(t, kvm, *sp, invalid, &nr);
 	*sp = NULL;
 }

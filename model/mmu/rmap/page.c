@@ -29,7 +29,7 @@ struct kvm_mmu_page *spte_to_child(const struct kvm *kvm, uint64_t spte)
 
 bool sp_obsolete(const struct kvm *kvm, const struct kvm_mmu_page *sp)
 {
-	return sp->role.invalid || sp->valid_gen != kvm->valid_gen;
+	return sp->role.invalid || (!sp->tdp_mmu_page && sp->valid_gen != kvm->valid_gen);
 }
 
 static struct kvm_mmu_page *sp_new(struct task *t, struct kvm *kvm)
@@ -78,13 +78,14 @@ static void account_shadowed(struct task *t, struct kvm *kvm, struct kvm_mmu_pag
 		kvm_flush_remote_tlbs(t, kvm);
 }
 
-static struct kvm_mmu_page *alloc_shadow_page(struct task *t, struct kvm *kvm, gfn_t gfn,
-					      union kvm_mmu_page_role role)
+struct kvm_mmu_page *alloc_page_table(struct task *t, struct kvm *kvm)
 {
-	struct kvm_mmu_page *sp = kvm->free_pages, **bucket = &kvm->hash[sp_hash(kvm, gfn)];
+	struct kvm_mmu_page *sp;
 
-	mmu_lock_assert_held(t, kvm, "the list of shadow pages");
 	charge(t, COUNT_sp_alloc, 1);
+	touch_shared(t);
+	task_assert_first(t, "the free page tables");
+	sp = kvm->free_pages;
 	if (sp)
 		kvm->free_pages = sp->hash_next;
 	else
@@ -96,13 +97,26 @@ static struct kvm_mmu_page *alloc_shadow_page(struct task *t, struct kvm *kvm, g
 	kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HEADER_BYTES, true);
 	kvm_touch(t, kvm, sp->spt_addr, PAGE_SIZE, true);
 	memset(sp->spt, 0, sizeof(sp->spt));
-	sp->role = role;
-	sp->gfn = gfn;
-	sp->valid_gen = kvm->valid_gen;
 	sp->root_count = 0;
 	sp->write_flooding = 0;
 	sp->slot_bitmap = 0;
 	sp->parent_ptes.val = 0;
+	sp->tdp_mmu_page = sp->zap_scheduled = false;
+	return sp;
+}
+
+static struct kvm_mmu_page *alloc_shadow_page(struct task *t, struct kvm *kvm, gfn_t gfn,
+					      union kvm_mmu_page_role role)
+{
+	struct kvm_mmu_page *sp = alloc_page_table(t, kvm), **bucket;
+
+	if (!sp)
+		return NULL;
+	mmu_lock_assert_held(t, kvm, "the list of shadow pages");
+	bucket = &kvm->hash[sp_hash(kvm, gfn)];
+	sp->role = role;
+	sp->gfn = gfn;
+	sp->valid_gen = kvm->valid_gen;
 	list_add(&sp->link, &kvm->active_pages);
 	kvm->n_used_pages++;
 	sp->hash_next = *bucket;
@@ -252,6 +266,8 @@ void clear_write_flooding(uint64_t *sptep)
 int kvm_mmu_init_vm(struct kvm *kvm, uint64_t background_sps)
 {
 	list_init(&kvm->active_pages);
+	list_init(&kvm->tdp_roots);
+	rcu_init(&kvm->rcu);
 	kaddr_init(&kvm->kaddr);
 	kvm->next_pfn = FIRST_GUEST_PFN;
 	if (!background_sps)

@@ -57,6 +57,15 @@ static bool write_protect_gfn(struct task *t, struct kvm *kvm, struct kvm_memory
 	return rmap_write_protect(t, kvm, head, false);
 }
 
+static void write_protect_masked(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+				 gfn_t gfn, uint64_t mask)
+{
+	for (; mask; mask &= mask - 1) {
+		charge(t, COUNT_dirty_page, 1);
+		write_protect_gfn(t, kvm, slot, gfn + __builtin_ctzll(mask));
+	}
+}
+
 static bool clear_dirty_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			    gfn_t gfn)
 {
@@ -76,13 +85,16 @@ static bool clear_dirty_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_s
 }
 
 /* Calls @fn for each rmap of the slot from 4K pages up to @max_level. mmu_lock is let go between
- * two of them when others wait for it. True when any call was. */
-static bool
+ * two of them when others wait for it. 1 when any call was true, 0, or what mmu_lock() said. */
+static int
 for_each_slot_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, int max_level,
 		   bool (*fn)(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head))
 {
 	bool any = false;
+	int r = mmu_lock(t, kvm);
 
+	if (r)
+		return r;
 	for (int l = PG_LEVEL_4K; l <= max_level; l++) {
 		uint64_t n = memslot_lpages(slot, l);
 
@@ -91,10 +103,12 @@ for_each_slot_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot
 			kvm_touch(t, kvm, slot->rmap_addr[l - 1] + i * sizeof(*slot->rmap[0]),
 				  sizeof(*slot->rmap[0]), false);
 			any |= fn(t, kvm, &slot->rmap[l - 1][i]);
-			if (mmu_lock_break(t, kvm))
-				return any;
+			r = mmu_lock_break(t, kvm);
+			if (r)
+				return r;
 		}
 	}
+	mmu_unlock(t, kvm);
 	return any;
 }
 
@@ -103,7 +117,7 @@ static bool protect_for_log(struct task *t, struct kvm *kvm, const struct kvm_rm
 	return rmap_write_protect(t, kvm, head, false);
 }
 
-static bool protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+static int protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 {
 	return for_each_slot_rmap(t, kvm, slot, MAX_HUGE_LEVEL, protect_for_log);
 }
@@ -126,7 +140,7 @@ static bool look_for_collapsible(struct task *t, struct kvm *kvm, const struct k
 	return false;
 }
 
-static bool zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+static int zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 {
 	return for_each_slot_rmap(t, kvm, slot, MAX_HUGE_LEVEL - 1, look_for_collapsible);
 }
@@ -190,6 +204,8 @@ static gfn_t spte_gfn(struct task *t, struct kvm *kvm, const uint64_t *sptep)
 
 const struct mmu_backend mmu_backend_rmap = {
 	.name = "rmap",
+	.rmaps = true,
+	.write_protect_masked = write_protect_masked,
 	.write_protect_gfn = write_protect_gfn,
 	.clear_dirty_gfn = clear_dirty_gfn,
 	.protect_slot = protect_slot,
@@ -198,4 +214,5 @@ const struct mmu_backend mmu_backend_rmap = {
 	.for_each_shadow_page = for_each_shadow_page,
 	.spte_gfn = spte_gfn,
 	.walk_lockless = walk_lockless,
+	.check = rmap_check,
 };

@@ -158,13 +158,6 @@ struct kvm_rmap_head *gfn_to_rmap(const struct kvm_memory_slot *slot, gfn_t gfn,
 	return &slot->rmap[level - 1][i];
 }
 
-static enum kvm_stat_id page_stat(int level)
-{
-	return level == PG_LEVEL_4K   ? STAT_pages_4k
-	       : level == PG_LEVEL_2M ? STAT_pages_2m
-				      : STAT_pages_1g;
-}
-
 /* Clears a present leaf without looking at its chain. */
 static void clear_leaf(struct task *t, struct kvm *kvm, uint64_t *sptep)
 {

@@ -40,7 +40,6 @@ bool zap_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn
 
 /* ---- page.c: shadow pages ---- */
 
-gfn_t sp_gfn(const struct kvm_mmu_page *sp, unsigned index);
 struct kvm_mmu_page *spte_to_child(const struct kvm *kvm, uint64_t spte);
 bool sp_obsolete(const struct kvm *kvm, const struct kvm_mmu_page *sp);
 
@@ -77,7 +76,6 @@ bool spte_update(struct task *t, struct kvm *kvm, uint64_t *sptep, uint64_t spte
 /* make_spte() and mmu_set_spte(); @fault NULL: a prefetch. */
 enum ret_pf set_spte(struct kvm_vcpu *v, struct kvm_memory_slot *slot, uint64_t *sptep,
 		     unsigned access, gfn_t gfn, pfn_t pfn, const struct kvm_page_fault *fault);
-uint64_t nonleaf_spte(const struct kvm_mmu_page *sp);
 
 /* ---- walk.c: shadow walks ---- */
 
@@ -103,5 +101,8 @@ int direct_map(struct kvm_vcpu *v, struct kvm_page_fault *f);
 /* ---- protect.c ---- */
 bool write_protect_gfn_levels(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			      gfn_t gfn, int min_level);
+
+/* ---- ../check.c ---- */
+int rmap_check(const struct kvm *kvm);
 
 #endif

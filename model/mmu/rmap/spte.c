@@ -33,9 +33,9 @@ static bool must_protect(struct task *t, struct kvm *kvm, const struct kvm_memor
 	return slot->write_track[gfn - slot->base_gfn] || has_indirect_sp(t, kvm, gfn);
 }
 
-static uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp,
-			  struct kvm_memory_slot *slot, unsigned access, gfn_t gfn, pfn_t pfn,
-			  uint64_t old, bool prefetch, bool host_writable, bool *wrprot)
+uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm_memory_slot *slot,
+		   unsigned access, gfn_t gfn, pfn_t pfn, uint64_t old, bool prefetch,
+		   bool host_writable, bool *wrprot)
 {
 	struct kvm *kvm = v->kvm;
 	int level = sp->role.level;

@@ -138,6 +138,8 @@ void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm)
 		return;
 	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_mmu_zap_all_fast);
 	kvm->valid_gen = !kvm->valid_gen;
+	if (kvm->backend->invalidate_roots)
+		kvm->backend->invalidate_roots(t, kvm);
 	kvm_make_all_cpus_request(t, kvm, REQ_FREE_OBSOLETE_ROOTS);
 	list_init(&invalid);
 	for (pos = kvm->active_pages.prev; pos != &kvm->active_pages; pos = prev) {
@@ -150,6 +152,8 @@ void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm)
 	}
 	commit_zap_page(t, kvm, &invalid);
 	mmu_unlock(t, kvm);
+	if (kvm->backend->zap_invalidated_roots)
+		kvm->backend->zap_invalidated_roots(t, kvm);
 }
 
 /* A write of less than 4 bytes, or across entries, is no write of a page-table entry; a single

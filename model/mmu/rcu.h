@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_MMU_RCU_H
+#define KVMSIM_MMU_RCU_H
+
+#include <stdint.h>
+
+#include "model/mmu/list.h"
+#include "model/sim/sim.h"
+
+/*
+ * Read-copy-update, as far as page tables need it: a table that was taken out of the tree is not
+ * used again before everyone who may still be walking through it has ended his walk. Readers take
+ * no lock and wait for nobody; a hardware walk is one moment in time and needs none of this.
+ */
+struct kvm;
+struct kvm_mmu_page;
+
+struct rcu {
+	struct list readers;				/* oldest first */
+	uint64_t removals;				/* pages handed over so far */
+	struct kvm_mmu_page *deferred, **deferred_tail; /* oldest first, linked by hash_next */
+};
+
+struct rcu_reader {
+	struct list link;
+	uint64_t since; /* rcu.removals when it began: it cannot see what was removed before */
+};
+
+void rcu_init(struct rcu *rcu);
+/* [running] @r stays where it is until rcu_read_unlock(). */
+void rcu_read_lock(struct task *t, struct kvm *kvm, struct rcu_reader *r);
+void rcu_read_unlock(struct task *t, struct kvm *kvm, struct rcu_reader *r);
+/* [running] Frees @sp, which nothing leads to any more, once all readers of now have ended. */
+void call_rcu(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp);
+
+#endif

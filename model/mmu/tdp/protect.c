@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/tdp/tdp.h"
+
+/* Takes W from every leaf of the slot, as others map and unmap beside it. */
+static bool wrprot_range(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, gfn_t start,
+			 gfn_t end)
+{
+	struct tdp_iter it;
+	bool any = false;
+
+	tdp_iter_begin(&it, t, kvm, root, PG_LEVEL_4K, start, COUNT_tdp_spte);
+	for_each_tdp_spte(&it, end)
+	{
+		if (tdp_iter_cond_resched(&it, true))
+			continue;
+		while (tdp_iter_leaf(&it) && spte_writable(it.old_spte)) {
+			charge(t, COUNT_write_protect, 1);
+			if (tdp_set_spte_atomic(&it, it.old_spte & ~PT_WRITABLE)) {
+				any = true;
+				break;
+			}
+		}
+	}
+	tdp_iter_end(&it);
+	return any;
+}
+
+static int protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	struct kvm_mmu_page *root;
+	bool any = false;
+	int r = mmu_read_lock(t, kvm);
+
+	if (r)
+		return r;
+	for_each_tdp_root(t, kvm, root, true) any |=
+		wrprot_range(t, kvm, root, slot->base_gfn, slot->base_gfn + slot->npages);
+	mmu_read_unlock(t, kvm);
+	return any;
+}
+
+/* The entries that lead to a table of 4K sptes are those that could be large; the host maps nothing
+ * larger than 4 KiB, so that none is taken. An entry that begins before the slot cannot be. */
+static void look_for_collapsible(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root,
+				 const struct kvm_memory_slot *slot)
+{
+	struct tdp_iter it;
+
+	tdp_iter_begin(&it, t, kvm, root, PG_LEVEL_2M, slot->base_gfn, COUNT_tdp_spte);
+	for_each_tdp_spte(&it, slot->base_gfn + slot->npages)
+	{
+		if (tdp_iter_cond_resched(&it, true))
+			continue;
+		if (it.level <= MAX_HUGE_LEVEL && spte_present(it.old_spte) &&
+		    it.gfn >= slot->base_gfn)
+			charge(t, COUNT_host_level, 1);
+	}
+	tdp_iter_end(&it);
+}
+
+static int zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	struct kvm_mmu_page *root;
+	int r = mmu_read_lock(t, kvm);
+
+	if (r)
+		return r;
+	for_each_tdp_root(t, kvm, root, true) look_for_collapsible(t, kvm, root, slot);
+	mmu_read_unlock(t, kvm);
+	return 0;
+}
+
+/* Takes @bit, W or D, from the 4K sptes of the frames in @mask. */
+static bool clear_masked(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, gfn_t gfn,
+			 uint64_t mask, uint64_t bit)
+{
+	struct tdp_iter it;
+	bool any = false;
+
+	tdp_iter_begin(&it, t, kvm, root, PG_LEVEL_4K, gfn + __builtin_ctzll(mask), COUNT_tdp_spte);
+	for_each_tdp_spte(&it, gfn + 64)
+	{
+		uint64_t page = 1ull << ((it.gfn - gfn) & 63);
+
+		if (!tdp_iter_leaf(&it))
+			continue;
+		if (!mask)
+			break;
+		if (it.level > PG_LEVEL_4K || !(mask & page))
+			continue;
+		mask &= ~page;
+		charge(t, COUNT_tdp_dirty, 1);
+		if (!(it.old_spte & bit))
+			continue;
+		charge(t, COUNT_write_protect, 1);
+		tdp_set_spte(&it, it.old_spte & ~bit);
+		any = true;
+	}
+	tdp_iter_end(&it);
+	return any;
+}
+
+static bool clear_masked_all(struct task *t, struct kvm *kvm, gfn_t gfn, uint64_t mask,
+			     uint64_t bit)
+{
+	struct kvm_mmu_page *root;
+	bool any = false;
+
+	mmu_lock_assert_held(t, kvm, "sptes");
+	list_for_each_entry (root, &kvm->tdp_roots, link)
+		any |= clear_masked(t, kvm, root, gfn, mask, bit);
+	return any;
+}
+
+static void write_protect_masked(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+				 gfn_t gfn, uint64_t mask)
+{
+	(void)slot;
+	clear_masked_all(t, kvm, gfn, mask, PT_WRITABLE);
+}
+
+static bool write_protect_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			      gfn_t gfn)
+{
+	(void)slot;
+	return clear_masked_all(t, kvm, gfn, 1, PT_WRITABLE);
+}
+
+static bool clear_dirty_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			    gfn_t gfn)
+{
+	(void)slot;
+	return clear_masked_all(t, kvm, gfn, 1, PT_DIRTY);
+}
+
+static bool zap_leafs(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, gfn_t start,
+		      gfn_t end)
+{
+	struct tdp_iter it;
+	bool any = false;
+
+	tdp_iter_begin(&it, t, kvm, root, PG_LEVEL_4K, start, COUNT_tdp_spte);
+	for_each_tdp_spte(&it, end)
+	{
+		if (!tdp_iter_leaf(&it))
+			continue;
+		charge(t, COUNT_zap_spte, 1);
+		tdp_set_spte(&it, 0);
+		any = true;
+	}
+	tdp_iter_end(&it);
+	return any;
+}
+
+static bool zap_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	struct kvm_mmu_page *root;
+	bool any = false;
+
+	(void)slot;
+	for_each_tdp_root(t, kvm, root, false) any |= zap_leafs(t, kvm, root, gfn, gfn + 1);
+	return any;
+}
+
+static gfn_t spte_gfn(struct task *t, struct kvm *kvm, const uint64_t *sptep)
+{
+	(void)t;
+	(void)kvm;
+	return sp_gfn(sptep_to_sp(sptep), spte_index(sptep));
+}
+
+const struct mmu_backend mmu_backend_tdp = {
+	.name = "tdp",
+	.rcu = true,
+	.write_protect_masked = write_protect_masked,
+	.write_protect_gfn = write_protect_gfn,
+	.clear_dirty_gfn = clear_dirty_gfn,
+	.protect_slot = protect_slot,
+	.zap_collapsible = zap_collapsible,
+	.zap_gfn = zap_gfn,
+	.spte_gfn = spte_gfn,
+	.walk_lockless = tdp_walk_lockless,
+	.map_shared = tdp_map,
+	.get_root = tdp_get_root,
+	.put_root = tdp_put_root,
+	.invalidate_roots = tdp_invalidate_roots,
+	.zap_invalidated_roots = tdp_zap_invalidated_roots,
+	.check = tdp_check,
+};

@@ -266,10 +266,13 @@ static void nested(void)
 	at_each(&(struct run){.paging = PAGING_TDP, .mode = GUEST_LONG64});
 }
 
+static void nested_trees(void)
+{
+	at_each(&(struct run){.paging = PAGING_TDP, .mode = GUEST_LONG64, .preset = "6.1-tdp"});
+}
+
 static CU_TestInfo tests[] = {
-	{"shadow", shadow},
-	{"flat", flat},
-	{"nested", nested},
+	{"shadow", shadow}, {"flat", flat}, {"nested", nested}, {"nested_trees", nested_trees},
 	CU_TEST_INFO_NULL,
 };
 TEST_MAIN("oom", tests)

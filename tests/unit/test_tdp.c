@@ -256,7 +256,7 @@ static int vcpu_thread(struct task *t, void *arg)
 static int together(struct scene *s, struct task *t,
 		    int (*meanwhile)(struct scene *s, struct task *t))
 {
-	int r = 0;
+	int r = sync(t); /* the list of tasks is others', too */
 
 	running = VCPUS;
 	for (unsigned i = 1; i <= VCPUS && !r; i++) {

@@ -379,9 +379,15 @@ static int difference(const struct work *w, size_t policy, uint64_t sps, double 
 				  .run = o->run_fn,
 				  .done = keep_mean,
 				  .ctx = mean};
-	int err = list && mean ? 0 : kvmsim_err(o->run.errors, KVMSIM_ENOMEM, "out of memory");
+	int err;
 
-	for (size_t i = 0; !err && i < n; i++) {
+	*out = 0;
+	if (!list || !mean) {
+		free(list);
+		free(mean);
+		return kvmsim_err(o->run.errors, KVMSIM_ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; i < n; i++) {
 		list[i] = o->run;
 		list[i].dirty = o->policies[i % 2 ? policy : 0];
 		list[i].profile = w->draw[i / 2].profile;
@@ -389,8 +395,7 @@ static int difference(const struct work *w, size_t policy, uint64_t sps, double 
 		list[i].shadow_pages = sps;
 		list[i].replicate = (uint32_t)(i / 2);
 	}
-	err = err ? err : jobs_run(&jobs, o->run.errors);
-	*out = 0;
+	err = jobs_run(&jobs, o->run.errors);
 	for (size_t i = 0; !err && i < n; i++)
 		*out += i % 2 ? mean[i] : -mean[i];
 	w->out->runs += n;

@@ -173,6 +173,16 @@ static void init_sregs(struct guest *g)
 		die_errno("KVM_SET_SREGS");
 }
 
+static void enable_manual(struct guest *g, uint64_t how)
+{
+	struct kvm_enable_cap cap = {
+		.cap = KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2,
+		.args = {how},
+	};
+	if (how && ioctl(g->vm, KVM_ENABLE_CAP, &cap) < 0)
+		die_errno("KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2");
+}
+
 void guest_create(struct guest *g, const struct guest_opts *opts)
 {
 	memset(g, 0, sizeof(*g));
@@ -183,6 +193,8 @@ void guest_create(struct guest *g, const struct guest_opts *opts)
 	g->vm = ioctl(g->kvm, KVM_CREATE_VM, 0);
 	if (g->vm < 0)
 		die_errno("KVM_CREATE_VM");
+
+	enable_manual(g, opts->manual);
 
 	g->low = map_touched(SLOT0_BYTES);
 	memset(g->low, 0, SLOT0_BYTES);
@@ -277,6 +289,21 @@ void guest_get_dirty_log(struct guest *g, uint64_t *bitmap)
 	struct kvm_dirty_log log = {.slot = 1, .dirty_bitmap = bitmap};
 	if (ioctl(g->vm, KVM_GET_DIRTY_LOG, &log) < 0)
 		die_errno("KVM_GET_DIRTY_LOG");
+}
+
+void guest_clear_dirty_log(struct guest *g, uint64_t chunk, uint64_t *bitmap)
+{
+	for (uint64_t first = 0; first < g->opts.slot_pages; first += chunk) {
+		uint64_t left = g->opts.slot_pages - first;
+		struct kvm_clear_dirty_log log = {
+			.slot = 1,
+			.first_page = first,
+			.num_pages = (uint32_t)(left < chunk ? left : chunk),
+			.dirty_bitmap = bitmap + first / 64,
+		};
+		if (ioctl(g->vm, KVM_CLEAR_DIRTY_LOG, &log) < 0)
+			die_errno("KVM_CLEAR_DIRTY_LOG");
+	}
 }
 
 void guest_check_extension(struct guest *g)

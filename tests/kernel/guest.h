@@ -27,7 +27,8 @@ enum guest_pte {
 struct guest_opts {
 	uint64_t slot_pages; /* of slot 1, 1 to GUEST_MAX_SLOT_PAGES */
 	enum guest_pte pte;
-	bool logged; /* slot 1 has KVM_MEM_LOG_DIRTY_PAGES from the start */
+	bool logged;	 /* slot 1 has KVM_MEM_LOG_DIRTY_PAGES from the start */
+	uint64_t manual; /* of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2; 0: not enabled */
 };
 #define GUEST_MAX_SLOT_PAGES 16384u /* what the page list and the 4K tables have room for */
 
@@ -57,6 +58,9 @@ void guest_run(struct guest *g);
 void guest_log(struct guest *g, bool on);
 /* KVM_GET_DIRTY_LOG of slot 1; @bitmap has (slot_pages + 63) / 64 words. */
 void guest_get_dirty_log(struct guest *g, uint64_t *bitmap);
+/* KVM_CLEAR_DIRTY_LOG of slot 1 for the bits of @bitmap, in chunks of @chunk pages (a multiple of
+ * 64), those without a bit too. */
+void guest_clear_dirty_log(struct guest *g, uint64_t chunk, uint64_t *bitmap);
 void guest_check_extension(struct guest *g);
 
 #endif

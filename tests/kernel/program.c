@@ -2,6 +2,7 @@
 #include "tests/kernel/program.h"
 
 #include <errno.h>
+#include <linux/kvm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,21 +31,14 @@ static const struct {
 	enum statement_op op;
 	bool has_phase;
 } words[] = {
-	{"vm", OP_VM, false},
-	{"setup", OP_SETUP, false},
-	{"pages", OP_PAGES, false},
-	{"write", OP_WRITE, true},
-	{"read", OP_READ, true},
-	{"inc", OP_INC, true},
-	{"get", OP_GET, true},
-	{"log-on", OP_LOG_ON, true},
-	{"log-off", OP_LOG_OFF, true},
-	{"null", OP_NULL, true},
-	{"check-extension", OP_CHECK_EXTENSION, true},
-	{"empty", OP_EMPTY, true},
-	{"sweep", OP_SWEEP, false},
-	{"repeat", OP_REPEAT, false},
-	{"end", OP_END, false},
+	{"vm", OP_VM, false},	      {"setup", OP_SETUP, false},
+	{"pages", OP_PAGES, false},   {"write", OP_WRITE, true},
+	{"read", OP_READ, true},      {"inc", OP_INC, true},
+	{"get", OP_GET, true},	      {"clear", OP_CLEAR, true},
+	{"log-on", OP_LOG_ON, true},  {"log-off", OP_LOG_OFF, true},
+	{"null", OP_NULL, true},      {"check-extension", OP_CHECK_EXTENSION, true},
+	{"empty", OP_EMPTY, true},    {"sweep", OP_SWEEP, false},
+	{"repeat", OP_REPEAT, false}, {"end", OP_END, false},
 };
 
 struct reader {
@@ -113,15 +107,30 @@ static void read_sweep(struct reader *r, struct statement *s)
 	s->rounds = (unsigned)to_number(r, rounds, ROUNDS_MAX);
 }
 
+static void read_vm_option(const struct reader *r, struct statement *s, const char *word)
+{
+	if (strcmp(word, "logged") == 0)
+		s->logged = true;
+	else if (strcmp(word, "manual") == 0)
+		s->manual = KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE;
+	else if (strcmp(word, "manual-all-set") == 0)
+		s->manual = KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE | KVM_DIRTY_LOG_INITIALLY_SET;
+	else
+		bad(r, "logged, manual or manual-all-set", word);
+}
+
 static void read_arguments(struct reader *r, struct statement *s)
 {
 	const char *word;
 	switch (s->op) {
 	case OP_VM:
-		word = next_word(r);
-		if (word && strcmp(word, "logged") != 0)
-			bad(r, "logged", word);
-		s->logged = word != NULL;
+		while ((word = next_word(r)))
+			read_vm_option(r, s, word);
+		break;
+	case OP_CLEAR:
+		s->number[s->n_numbers++] = to_count(r, next_word(r));
+		if (s->number[0] == 0 || (s->number[0] != PROGRAM_ALL && s->number[0] % 64))
+			bad(r, "a multiple of 64 pages, or all", NULL);
 		break;
 	case OP_PAGES:
 		s->pattern[s->n_patterns++] = to_pattern(r, next_word(r));

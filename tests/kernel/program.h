@@ -18,6 +18,7 @@ enum statement_op {
 	OP_READ,
 	OP_INC,
 	OP_GET,
+	OP_CLEAR,
 	OP_LOG_ON,
 	OP_LOG_OFF,
 	OP_NULL,
@@ -43,12 +44,13 @@ const char *pattern_name(enum pattern p);
 
 struct statement {
 	enum statement_op op;
-	bool logged;	/* OP_VM */
-	char phase[40]; /* statements that are a phase */
+	bool logged;	 /* OP_VM */
+	uint64_t manual; /* OP_VM: of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2, 0: not enabled */
+	char phase[40];	 /* statements that are a phase */
 	enum pattern pattern[N_PATTERNS];
 	unsigned n_patterns; /* OP_PAGES: 1 */
 	uint64_t number[SWEEP_NUMBERS_MAX];
-	unsigned n_numbers; /* OP_PAGES: 0 or 1 */
+	unsigned n_numbers; /* OP_PAGES: 0 or 1; OP_CLEAR: 1, pages per ioctl */
 	unsigned rounds;
 };
 

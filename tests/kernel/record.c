@@ -30,6 +30,7 @@ struct recorder {
 	struct stats stats;
 	uint32_t pages[GUEST_MAX_SLOT_PAGES];
 	uint64_t n_pages;
+	uint64_t bitmap[BITMAP_WORDS]; /* of the last GET_DIRTY_LOG */
 	/* columns */
 	enum pattern pattern;
 	int64_t nr_dirty; /* negative: empty */
@@ -70,15 +71,19 @@ static void put_row(const struct recorder *r, const struct phase_key *key, const
 
 static struct phase_key *find_key(struct recorder *r, const char *phase)
 {
-	char text[sizeof(r->keys[0].text)], nr[24] = "", round[16] = "";
+	char text[sizeof(r->keys[0].text)], nr[24] = "", round[16] = "", slot[24] = "";
+	size_t star = strcspn(phase, "*"); /* stands for the slot's number of pages */
+	if (phase[star])
+		snprintf(slot, sizeof(slot), "%" PRIu64, r->opts.slot_pages);
 	if (r->nr_dirty >= 0)
 		snprintf(nr, sizeof(nr), "%" PRId64, r->nr_dirty);
 	if (r->round && r->pooled && !r->tracing)
 		snprintf(round, sizeof(round), "all");
 	else if (r->round)
 		snprintf(round, sizeof(round), "%u", r->round);
-	snprintf(text, sizeof(text), "%s,%s,%s,%s",
-		 r->pattern == PATTERN_NONE ? "-" : pattern_name(r->pattern), nr, round, phase);
+	snprintf(text, sizeof(text), "%s,%s,%s,%.*s%s",
+		 r->pattern == PATTERN_NONE ? "-" : pattern_name(r->pattern), nr, round, (int)star,
+		 phase, slot);
 
 	for (size_t i = 0; i < r->n_keys; i++)
 		if (strcmp(r->keys[i].text, text) == 0)
@@ -161,21 +166,37 @@ static void run_phase(struct recorder *r, const char *phase)
 	phase_end(r, read_tsc() - start);
 }
 
-static void get_dirty_log(struct recorder *r, const char *phase)
+static void put_result(const struct recorder *r, const char *name, uint64_t value)
 {
-	static uint64_t bitmap[BITMAP_WORDS];
-	uint64_t words = (r->opts.slot_pages + 63) / 64, n = 0;
-	memset(bitmap, 0xaa, words * sizeof(bitmap[0])); /* every word must be overwritten */
-	phase_begin(r, phase);
-	uint64_t start = read_tsc();
-	guest_get_dirty_log(&r->guest, bitmap);
-	phase_end(r, read_tsc() - start);
-	for (uint64_t i = 0; i < words; i++)
-		n += (uint64_t)__builtin_popcountll(bitmap[i]);
 	char note[40];
 	occurrence_note(r, note, sizeof(note), "");
 	if (r->tracing)
-		put_row(r, r->key, "res:ndirty", (int64_t)n, "count", note);
+		put_row(r, r->key, name, (int64_t)value, "count", note);
+}
+
+static void get_dirty_log(struct recorder *r, const char *phase)
+{
+	uint64_t words = (r->opts.slot_pages + 63) / 64, n = 0;
+	memset(r->bitmap, 0xaa, words * sizeof(r->bitmap[0])); /* every word must be overwritten */
+	phase_begin(r, phase);
+	uint64_t start = read_tsc();
+	guest_get_dirty_log(&r->guest, r->bitmap);
+	phase_end(r, read_tsc() - start);
+	for (uint64_t i = 0; i < words; i++)
+		n += (uint64_t)__builtin_popcountll(r->bitmap[i]);
+	put_result(r, "res:ndirty", n);
+}
+
+static void clear_dirty_log(struct recorder *r, const char *phase, uint64_t chunk)
+{
+	uint64_t slot = r->opts.slot_pages;
+	if (chunk == PROGRAM_ALL)
+		chunk = (slot + 63) / 64 * 64;
+	phase_begin(r, phase);
+	uint64_t start = read_tsc();
+	guest_clear_dirty_log(&r->guest, chunk, r->bitmap);
+	phase_end(r, read_tsc() - start);
+	put_result(r, "res:nioctl", (slot + chunk - 1) / chunk);
 }
 
 static void end_vm(struct recorder *r)
@@ -188,12 +209,13 @@ static void end_vm(struct recorder *r)
 	r->has_guest = false;
 }
 
-static void new_vm(struct recorder *r, bool logged)
+static void new_vm(struct recorder *r, const struct statement *s)
 {
 	struct guest_opts opts = {
 		.slot_pages = r->opts.slot_pages,
 		.pte = r->opts.pte,
-		.logged = logged,
+		.logged = s->logged,
+		.manual = s->manual,
 	};
 	end_vm(r);
 	guest_create(&r->guest, &opts);
@@ -230,7 +252,7 @@ static void execute(struct recorder *r, const struct statement *s)
 	uint64_t start;
 	switch (s->op) {
 	case OP_VM:
-		new_vm(r, s->logged);
+		new_vm(r, s);
 		break;
 	case OP_SETUP:
 		guest_load_setup(&r->guest);
@@ -252,6 +274,9 @@ static void execute(struct recorder *r, const struct statement *s)
 		break;
 	case OP_GET:
 		get_dirty_log(r, s->phase);
+		break;
+	case OP_CLEAR:
+		clear_dirty_log(r, s->phase, s->number[0]);
 		break;
 	case OP_LOG_ON:
 	case OP_LOG_OFF:

@@ -120,7 +120,7 @@ static int harvest(struct run *r, bool counts)
 	double waited, waited_after;
 
 	counts_now(r, before, &waited);
-	long n = kvm_get_dirty_log(r->t, r->kvm, LOGGED_SLOT, r->bitmap);
+	long n = kvm_collect_dirty_log(r->t, r->kvm, LOGGED_SLOT, r->bitmap);
 
 	if (n < 0)
 		return n;
@@ -161,7 +161,7 @@ static int set_up(struct run *r)
 	region.flags = KVM_MEM_LOG_DIRTY_PAGES;
 	err = err ? err : kvm_set_user_memory_region(r->t, r->kvm, &region);
 	if (!err) {
-		long n = kvm_get_dirty_log(r->t, r->kvm, LOGGED_SLOT, r->bitmap);
+		long n = kvm_collect_dirty_log(r->t, r->kvm, LOGGED_SLOT, r->bitmap);
 
 		err = n < 0 ? n : 0;
 	}

@@ -13,7 +13,8 @@
  *	X(name, kind, "title", "what it is")	kind: TIME in the profile's unit, PAGES
  */
 #define RUN_METRICS(X)                                                                             \
-	X(get_dirty_log_mean, TIME, "GET_DIRTY_LOG mean", "time of one call, mean over the calls") \
+	X(get_dirty_log_mean, TIME, "GET_DIRTY_LOG mean",                                          \
+	  "time of one call, its CLEARs too, mean over the calls")                                 \
 	X(get_dirty_log_p99, TIME, "GET_DIRTY_LOG p99", "its 99% quantile (type 7)")               \
 	X(get_dirty_log_max, TIME, "GET_DIRTY_LOG max", "the longest call")                        \
 	X(get_dirty_log_total, TIME, "GET_DIRTY_LOG total", "time of all calls")                   \

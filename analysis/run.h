@@ -48,7 +48,7 @@ struct run_opts {
  * under nested paging where the preset's is the TDP MMU. */
 enum mmu_kind run_mmu(const char *preset);
 
-/* One GET_DIRTY_LOG of one slot. */
+/* One GET_DIRTY_LOG of one slot, and the CLEARs that a policy asks for. */
 struct run_collection {
 	uint64_t epoch; /* epochs that had ended */
 	uint32_t slot;	/* index in run_result.slots */

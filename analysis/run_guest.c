@@ -147,7 +147,7 @@ static int collect(struct guest_run *run, struct task *t, bool recorded)
 		if (!run->in->slots[i].logged)
 			continue;
 		c.start = task_now(t) - run->start;
-		long n = kvm_get_dirty_log(t, run->kvm, i, run->bitmap);
+		long n = kvm_collect_dirty_log(t, run->kvm, i, run->bitmap);
 
 		if (n < 0)
 			return (int)n;

@@ -49,12 +49,15 @@
 	/* memslots */                                                                             \
 	X(memslot_update, "set of memslots replaced")                                              \
 	X(bitmap_alloc, "page of a dirty bitmap allocated")                                        \
+	X(bitmap_set, "word of a new dirty bitmap filled with ones")                               \
 	/* dirty log */                                                                            \
 	X(get_dirty_log, "GET_DIRTY_LOG call, fixed part")                                         \
+	X(clear_dirty_log, "CLEAR_DIRTY_LOG call, fixed part")                                     \
 	X(bitmap_word, "dirty bitmap word scanned")                                                \
 	X(bitmap_clear, "word of the result zeroed")                                               \
-	X(bitmap_copy, "word copied to userspace")                                                 \
+	X(bitmap_copy, "word copied to or from userspace")                                         \
 	X(dirty_word, "non-zero bitmap word taken")                                                \
+	X(clear_word, "bits of a bitmap word cleared that userspace named")                        \
 	X(rearm_word, "word of dirty bits handed to the MMU")                                      \
 	X(dirty_page, "dirty bit handled")                                                         \
 	X(rmap_head, "rmap head of one frame looked up")                                           \
@@ -93,6 +96,7 @@ enum model_count {
 	X(tlb_flush, "flushing TLBs")                                                              \
 	X(memslot, "SET_USER_MEMORY_REGION")                                                       \
 	X(get_dirty_log, "GET_DIRTY_LOG")                                                          \
+	X(clear_dirty_log, "CLEAR_DIRTY_LOG")                                                      \
 	X(userspace, "the VMM's own code")
 
 enum model_activity {

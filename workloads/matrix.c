@@ -10,6 +10,10 @@ static const struct matrix_case {
 } cases[] = {
 	{"A", mx_case_a},
 	{"B", mx_case_b},
+	{"C_cap1", mx_case_c_cap1},
+	{"C_cap3", mx_case_c_cap3},
+	{"C_store1", mx_case_c_store1},
+	{"C_store3", mx_case_c_store3},
 	{"N", mx_case_n},
 };
 

@@ -75,7 +75,7 @@ typedef int (*matrix_phase_fn)(void *ctx, const struct matrix_phase *p);
 struct matrix_opts {
 	const char *test_case; /* "A" */
 	enum mmu_kind mmu;
-	const char *dirty; /* policy of GET_DIRTY_LOG; NULL: the preset's */
+	const char *dirty; /* policy of GET_DIRTY_LOG; NULL: the preset's. Cases C have their own */
 	uint64_t slot_pages;
 	enum matrix_pte pte;
 	/* The repeated part: run in this order. Phases outside it always run. */

@@ -116,7 +116,7 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
 				 .preset = m->o->mmu == MMU_TDP ? "6.1-tdp" : NULL,
 				 .mode = m->o->mmu == MMU_SHADOW_FLAT32 ? GUEST_FLAT32
 									: GUEST_LONG64,
-				 .dirty = m->o->dirty,
+				 .dirty = m->dirty ? m->dirty : m->o->dirty,
 				 .personality = "tcg",
 				 .observer = &observer,
 				 .check = m->o->check};
@@ -184,8 +184,9 @@ static unsigned occurrence(struct matrix *m)
 	if (!grown)
 		return 0;
 	m->seen = grown;
-	m->seen[m->n_seen++] = (struct mx_seen){
-		.name = m->phase, .key = {m->pattern, m->nr_dirty, m->round}, .times = 1};
+	m->seen[m->n_seen] =
+		(struct mx_seen){.key = {m->pattern, m->nr_dirty, m->round}, .times = 1};
+	snprintf(m->seen[m->n_seen++].name, sizeof(m->seen->name), "%s", m->phase);
 	return 1;
 }
 
@@ -396,6 +397,23 @@ int mx_get(struct matrix *m, const char *phase)
 	return mx_end(m, "ndirty", n_dirty);
 }
 
+int mx_clear(struct matrix *m, const char *phase, uint64_t chunk)
+{
+	uint64_t slot = m->o->slot_pages;
+	int64_t calls = 0;
+
+	mx_begin(m, phase);
+	for (uint64_t first = 0; first < slot; first += chunk, calls++) {
+		int err = kvm_clear_dirty_log(m->t, m->kvm, SLOT1, first,
+					      slot - first < chunk ? slot - first : chunk,
+					      m->bitmap + first / 64);
+
+		if (err)
+			return err;
+	}
+	return mx_end(m, "nioctl", calls);
+}
+
 int mx_script(struct matrix *m, const struct mx_step *s)
 {
 	int err = 0;
@@ -414,6 +432,9 @@ int mx_script(struct matrix *m, const struct mx_step *s)
 			break;
 		case MX_GET:
 			err = mx_get(m, s->phase);
+			break;
+		case MX_CLEAR:
+			err = mx_clear(m, s->phase, n);
 			break;
 		}
 	}

@@ -51,7 +51,7 @@ long mx_event_quantities(const struct mx_counters *c, struct matrix_quantity *ou
 #define MX_MAX_QUANTITIES 192
 
 struct mx_seen {
-	const char *name;
+	char name[40];
 	struct matrix_round key;
 	unsigned times;
 };
@@ -62,6 +62,7 @@ struct matrix {
 	enum matrix_pattern pattern;
 	int64_t nr_dirty, round;
 	/* the VM */
+	const char *dirty; /* the case's own policy; NULL: the options' */
 	uint32_t slot_flags;
 	int (*body)(struct matrix *m);
 	struct sim *sim;
@@ -99,13 +100,17 @@ int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n);
 int mx_log(struct matrix *m, const char *phase, bool on);
 /* One phase: GET_DIRTY_LOG of slot 1. */
 int mx_get(struct matrix *m, const char *phase);
+/* One phase: CLEAR_DIRTY_LOG of slot 1, all of it, for what the last mx_get() got, in chunks of
+ * @chunk pages. */
+int mx_clear(struct matrix *m, const char *phase, uint64_t chunk);
 
 /* One instruction, restarted until it retires. */
 int mx_insn_read(struct matrix *m, uint64_t rip, uint64_t gva, unsigned len, uint64_t *value);
 int mx_insn_out(struct matrix *m, uint64_t rip);
 
-/* A script is phases in a row, ended by a NULL phase; its loops run over n pages (0: the slot). */
-enum mx_what { MX_LOOP, MX_LOG_ON, MX_LOG_OFF, MX_GET };
+/* A script is phases in a row, ended by a NULL phase; its loops run over n pages, its CLEARs in
+ * chunks of n (0: the slot). */
+enum mx_what { MX_LOOP, MX_LOG_ON, MX_LOG_OFF, MX_GET, MX_CLEAR };
 struct mx_step {
 	const char *phase;
 	enum mx_what what;
@@ -118,6 +123,10 @@ int mx_script(struct matrix *m, const struct mx_step *steps);
 /* ---- cases ---- */
 int mx_case_a(struct matrix *m);
 int mx_case_b(struct matrix *m);
+int mx_case_c_cap1(struct matrix *m);
+int mx_case_c_cap3(struct matrix *m);
+int mx_case_c_store1(struct matrix *m);
+int mx_case_c_store3(struct matrix *m);
 int mx_case_n(struct matrix *m);
 
 #endif

@@ -192,7 +192,9 @@ long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64
 	slot = id_to_memslot(kvm, slot_id);
 	if (slot && memslot_logged(slot)) {
 		r = kvm->dirty->harvest(t, kvm, slot, bitmap);
-		if (r >= 0)
+		if (r >= 0 && kvm->dirty->clear)
+			store_log_get(kvm, slot);
+		else if (r >= 0)
 			store_log_harvest(kvm, slot, bitmap);
 	} else {
 		r = KVMSIM_ENOENT;
@@ -202,6 +204,78 @@ long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64
 	if (task_canceled(t))
 		return KVMSIM_ECANCELED;
 	return kvm->dead ? KVMSIM_ENOMEM : r;
+}
+
+/* As KVM_CLEAR_DIRTY_LOG checks them. */
+static int check_range(const struct kvm_memory_slot *slot, uint64_t first_page, uint64_t npages)
+{
+	if (first_page % 64 || first_page > slot->npages || npages > slot->npages - first_page ||
+	    (npages % 64 && npages < slot->npages - first_page))
+		return KVMSIM_EINVAL;
+	return 0;
+}
+
+int kvm_clear_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t first_page,
+			uint64_t npages, const uint64_t *bitmap)
+{
+	uint16_t was = activity_enter(t, ACT_clear_dirty_log);
+	struct kvm_memory_slot *slot;
+	int r = ioctl_begin(t, kvm);
+
+	r = r ? r : slots_lock(t, kvm);
+	if (r) {
+		activity_leave(t, was);
+		return r;
+	}
+	charge(t, COUNT_clear_dirty_log, 1);
+	touch_shared(t);
+	slot = id_to_memslot(kvm, slot_id);
+	if (!kvm->dirty->clear)
+		r = KVMSIM_EUNSUPPORTED;
+	else if (!slot || !memslot_logged(slot))
+		r = KVMSIM_ENOENT;
+	else
+		r = check_range(slot, first_page, npages);
+	if (!r) {
+		r = kvm->dirty->clear(t, kvm, slot, first_page, npages, bitmap);
+		touch_shared(t); /* stores of others up to now are known */
+		if (!r)
+			store_log_clear(kvm, slot, first_page, npages, bitmap);
+	}
+	slots_unlock(t, kvm);
+	activity_leave(t, was);
+	if (task_canceled(t))
+		return KVMSIM_ECANCELED;
+	return kvm->dead ? KVMSIM_ENOMEM : r;
+}
+
+static bool any_set(const uint64_t *bitmap, uint64_t words)
+{
+	for (uint64_t i = 0; i < words; i++)
+		if (bitmap[i])
+			return true;
+	return false;
+}
+
+long kvm_collect_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t *bitmap)
+{
+	long n = kvm_get_dirty_log(t, kvm, slot_id, bitmap);
+	uint64_t npages, chunk;
+
+	if (n <= 0 || !kvm->dirty->clear)
+		return n;
+	npages = id_to_memslot(kvm, slot_id)->npages;
+	chunk = kvm->dirty->clear_chunk(kvm);
+	for (uint64_t first = 0; first < npages; first += chunk) {
+		uint64_t len = npages - first < chunk ? npages - first : chunk;
+		int r = 0;
+
+		if (any_set(bitmap + first / 64, (len + 63) / 64))
+			r = kvm_clear_dirty_log(t, kvm, slot_id, first, len, bitmap + first / 64);
+		if (r)
+			return r;
+	}
+	return n;
 }
 
 uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id)

@@ -81,6 +81,19 @@ int kvm_set_nr_mmu_pages(struct task *t, struct kvm *kvm, uint64_t n);
  * bits set, or KVMSIM_ENOENT (no such slot, or not logged), KVMSIM_ECANCELED. */
 long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);
 
+/* KVM_CLEAR_DIRTY_LOG, where the dirty policy leaves that to the VMM: of @npages pages from
+ * @first_page, those set in @bitmap are no longer dirty, and their next store is reported. Bit 0 of
+ * @bitmap is @first_page's; it has (npages + 63) / 64 words. 0, or KVMSIM_EINVAL (@first_page not a
+ * multiple of 64, @npages neither one nor up to the slot's end, beyond the end), KVMSIM_ENOENT (no
+ * such slot, or not logged), KVMSIM_EUNSUPPORTED (KVM_GET_DIRTY_LOG clears), KVMSIM_ECANCELED. */
+int kvm_clear_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t first_page,
+			uint64_t npages, const uint64_t *bitmap);
+
+/* What a VMM does that wants the log: KVM_GET_DIRTY_LOG, then, where that does not clear,
+ * KVM_CLEAR_DIRTY_LOG of what it got in chunks of the dirty policy's size, leaving out those
+ * without a dirty page. Returns and errors as kvm_get_dirty_log(). */
+long kvm_collect_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);
+
 /* Guest memory, as the host sees it, for page tables, op lists and code: pages that were written
  * here exist, and what the guest stores in them is kept; others read as zero (but see keep_stores
  * above). No time passes. */

@@ -31,7 +31,10 @@ struct mmu_backend {
 	/* Takes W from the 4K sptes that map @gfn, for dirty logging. */
 	bool (*write_protect_gfn)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 				  gfn_t gfn);
-	/* Takes D from them. */
+	/* Takes W for good from the larger ones, so that a store splits them. */
+	bool (*write_protect_huge)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+				   gfn_t gfn);
+	/* Takes D from the 4K ones. */
 	bool (*clear_dirty_gfn)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 				gfn_t gfn);
 	/* Takes W from every spte of the slot. mmu_lock is not held: takes it in its own way. A

@@ -32,6 +32,14 @@ void store_log_add(struct kvm *kvm, gfn_t gfn, cycles_t now);
 void store_log_flushed(struct kvm_memory_slot *slot, cycles_t now);
 /* A harvest has reported @bitmap; adds to the VM's tallies. */
 void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint64_t *bitmap);
+/* The same where GET and CLEAR are two calls. A GET reported the bitmap and took nothing from it.
+ */
+void store_log_get(struct kvm *kvm, struct kvm_memory_slot *slot);
+/* A CLEAR has taken from the bitmap what slot->dirty_snapshot says, of @npages pages from
+ * @first_page. Of those that userspace named in @bitmap, whose bit 0 is that page's, it reads the
+ * content only now: stores up to the flush need no report of their own. */
+void store_log_clear(struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t first_page,
+		     uint64_t npages, const uint64_t *bitmap);
 /* Pages stored to since the last harvest whose bits are not set. */
 uint64_t store_log_lost(const struct kvm_memory_slot *slot);
 

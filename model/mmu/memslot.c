@@ -87,6 +87,19 @@ void memslots_free(struct kvm *kvm)
 	}
 }
 
+static void fill_bitmap(uint64_t *bitmap, uint64_t npages)
+{
+	for (uint64_t i = 0; i < npages / 64; i++)
+		bitmap[i] = UINT64_MAX;
+	if (npages % 64)
+		bitmap[npages / 64] = (1ull << (npages % 64)) - 1;
+}
+
+static bool initially_all_set(const struct kvm *kvm)
+{
+	return kvm->dirty->initially_all_set && kvm->dirty->initially_all_set(kvm);
+}
+
 static bool alloc_bitmap(struct kvm *kvm, struct kvm_memory_slot *slot)
 {
 	uint64_t words = memslot_bitmap_words(slot);
@@ -95,7 +108,24 @@ static bool alloc_bitmap(struct kvm *kvm, struct kvm_memory_slot *slot)
 	slot->dirty_snapshot = calloc(words, 8);
 	slot->bitmap_addr = kaddr_pages(&kvm->kaddr, 2 * words * 8);
 	slot->snapshot_addr = slot->bitmap_addr + words * 8;
-	return slot->dirty_bitmap && slot->dirty_snapshot;
+	if (!slot->dirty_bitmap || !slot->dirty_snapshot)
+		return false;
+	if (initially_all_set(kvm))
+		fill_bitmap(slot->dirty_bitmap, slot->npages);
+	return true;
+}
+
+/* What a bitmap that was just made costs, when it is filled. */
+static void charge_bitmap(struct task *t, struct kvm *kvm, const struct kvm_memory_slot *slot,
+			  bool logged)
+{
+	uint64_t words = memslot_bitmap_words(slot);
+
+	if (!logged || !initially_all_set(kvm))
+		return;
+	charge(t, COUNT_bitmap_set, words);
+	kvm_touch(t, kvm, slot->bitmap_addr, (uint32_t)(words * 8), true);
+	touch_shared(t);
 }
 
 static void free_bitmap(struct kvm_memory_slot *slot)
@@ -213,6 +243,7 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 		free_bitmap(slot);
 		return KVMSIM_ENOMEM;
 	}
+	charge_bitmap(t, kvm, slot, logged);
 	slot->flags = flags;
 	install_memslots(t, kvm);
 	if (logged) {
@@ -270,6 +301,7 @@ int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gf
 	slot = slot_new(kvm, id, flags, base_gfn, npages, host_populated);
 	if (!slot)
 		return KVMSIM_ENOMEM;
+	charge_bitmap(t, kvm, slot, memslot_logged(slot));
 	if (memslot_logged(slot))
 		store_log_arm(slot, task_now(t));
 	kvm->slots[id] = slot;

@@ -65,6 +65,42 @@ void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint
 	log->since = log->flushed;
 }
 
+void store_log_get(struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	struct store_log *log = slot->stores;
+
+	for (uint64_t i = 0; log && i < slot->npages; i++) {
+		bool stored = log->page[i].time > log->since + 1;
+
+		if (bit(slot->dirty_bitmap, i)) {
+			log->page[i].missed = false;
+		} else if (stored && log->page[i].missed) {
+			kvm->lost_stores++;
+			log->page[i].time = 0;
+			log->page[i].missed = false;
+		} else {
+			log->page[i].missed = stored;
+		}
+	}
+}
+
+void store_log_clear(struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t first_page,
+		     uint64_t npages, const uint64_t *bitmap)
+{
+	struct store_log *log = slot->stores;
+
+	for (uint64_t i = 0; log && i < npages; i++) {
+		uint64_t page = first_page + i;
+
+		if (!bit(bitmap, i) || !bit(slot->dirty_snapshot, i))
+			continue;
+		kvm->false_dirties += log->page[page].time <= log->since + 1;
+		if (log->page[page].time <= log->flushed + 1)
+			log->page[page].time = 0;
+		log->page[page].missed = false;
+	}
+}
+
 uint64_t store_log_lost(const struct kvm_memory_slot *slot)
 {
 	const struct store_log *log = slot->stores;

@@ -12,6 +12,8 @@ struct kvm_memory_slot;
 
 /* The log of @slot was switched on or off: the VM's policy, or the preset's way. */
 int dirty_log_enable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+/* Write-protects the slot, by rmap or as the preset does, and flushes. 0 or KVMSIM_ECANCELED. */
+int dirty_enable_base(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 int dirty_log_disable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 
 /* Called for each word taken, with the bits that were set: re-arms those pages. */
@@ -29,6 +31,12 @@ void dirty_rearm_word(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
  * number of dirty pages or KVMSIM_ECANCELED. */
 long dirty_harvest_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			 dirty_rearm_fn rearm, uint64_t *bitmap);
+/* Clears those bits of @npages pages from @first_page that @bitmap has, whose bit 0 is that page's,
+ * each word's with @rearm (NULL: nothing) under one hold of mmu_lock, and flushes when there was
+ * any. slot->dirty_snapshot has what was cleared, from its word 0 on. 0 or KVMSIM_ECANCELED. */
+int dirty_clear_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+		      uint64_t first_page, uint64_t npages, const uint64_t *bitmap,
+		      dirty_rearm_fn rearm);
 /* Puts an empty bitmap in the full one's place and waits until all see it; the full one is
  * slot->dirty_snapshot then. */
 void dirty_swap_bitmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
@@ -44,7 +52,8 @@ void dirty_copy_out(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 /* Write-protects the slot through every active shadow page; mmu_lock is held. */
 void dirty_protect_by_walk(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 
-extern const struct dirty_policy dirty_walk, dirty_rmap_slot, dirty_mask, dirty_hybrid, dirty_lossy;
+extern const struct dirty_policy dirty_walk, dirty_rmap_slot, dirty_mask, dirty_hybrid,
+	dirty_manual, dirty_lossy;
 extern const struct spte_policy spte_none;
 
 #endif

@@ -9,12 +9,10 @@
 
 #define LINE_WORDS 8 /* 64-bit words in a cache line */
 
-int dirty_log_enable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+int dirty_enable_base(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 {
 	int r;
 
-	if (kvm->dirty->enable)
-		return kvm->dirty->enable(t, kvm, slot);
 	if (kvm->preset->protect_by_walk) {
 		r = mmu_lock(t, kvm);
 		if (r)
@@ -29,6 +27,12 @@ int dirty_log_enable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *sl
 	/* Always: a spte may have been made read-only by others who leave the flush to us. */
 	kvm_flush_remote_tlbs(t, kvm);
 	return 0;
+}
+
+int dirty_log_enable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	return kvm->dirty->enable ? kvm->dirty->enable(t, kvm, slot)
+				  : dirty_enable_base(t, kvm, slot);
 }
 
 int dirty_log_disable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
@@ -113,6 +117,43 @@ long dirty_harvest_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot
 		dirty_flush(t, kvm, slot);
 	dirty_copy_out(t, kvm, slot, true, bitmap);
 	return n;
+}
+
+int dirty_clear_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+		      uint64_t first_page, uint64_t npages, const uint64_t *bitmap,
+		      dirty_rearm_fn rearm)
+{
+	uint64_t words = (npages + 63) / 64, *cleared = slot->dirty_snapshot;
+	bool any = false;
+	int r;
+
+	charge(t, COUNT_bitmap_copy, words);
+	kvm_touch(t, kvm, slot->snapshot_addr, (uint32_t)(words * 8), true);
+	r = mmu_lock(t, kvm);
+	if (r)
+		return r;
+	for (uint64_t i = 0; i < words; i++) {
+		uint64_t *word = &slot->dirty_bitmap[first_page / 64 + i];
+
+		cleared[i] = 0;
+		charge(t, COUNT_bitmap_word, 1);
+		touch_word(t, kvm, slot->snapshot_addr, i, false);
+		if (!bitmap[i])
+			continue;
+		charge(t, COUNT_clear_word, 1);
+		kvm_touch(t, kvm, slot->bitmap_addr + (first_page / 64 + i) * 8, 8, true);
+		touch_shared(t);
+		task_assert_first(t, "a dirty bitmap");
+		cleared[i] = bitmap[i] & *word;
+		*word &= ~bitmap[i];
+		any |= cleared[i];
+		if (cleared[i] && rearm)
+			rearm(t, kvm, slot, first_page + i * 64, cleared[i]);
+	}
+	mmu_unlock(t, kvm);
+	if (any)
+		dirty_flush(t, kvm, slot);
+	return 0;
 }
 
 void dirty_swap_bitmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)

@@ -10,7 +10,7 @@
 
 /* threshold: the rmaps are taken below threshold/100 times the number of shadow pages. */
 static const struct policy_param params[] = {
-	{"threshold", 100, 0, 1000000,
+	{"threshold", 100, 0, 1000000, 1,
 	 "per cent of the active shadow pages below which rmaps are used"},
 	{0},
 };

@@ -6,7 +6,7 @@
  * writes such a page again is not seen: the checkers must say so. */
 
 static const struct policy_param params[] = {
-	{"every", 8, 1, 1000000, "one page in so many is forgotten"},
+	{"every", 8, 1, 1000000, 1, "one page in so many is forgotten"},
 	{0},
 };
 

@@ -16,6 +16,7 @@
 struct policy_param {
 	const char *name;
 	uint64_t def, min, max;
+	uint64_t step; /* the value is a multiple of it */
 	const char *help;
 };
 
@@ -60,14 +61,25 @@ struct kvm_memory_slot;
 struct dirty_policy {
 	struct policy_desc desc;
 	bool walks; /* visits shadow pages: not on a back end that has none to visit */
+	/* Whether every bit of a new bitmap is set. NULL: none is. */
+	bool (*initially_all_set)(const struct kvm *kvm);
 	/* LOG_DIRTY_PAGES was set on @slot: arm it. NULL: write-protect the slot, flush. */
 	int (*enable)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 	/* The flag was taken away. NULL: what is armed stays armed. */
 	int (*disable)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 	/* GET_DIRTY_LOG under slots_lock: copies the bitmap out, clears and re-arms, flushes.
-	 * Takes mmu_lock itself. Returns the number of dirty pages or a negative error. */
+	 * Takes mmu_lock itself. Returns the number of dirty pages or a negative error. With
+	 * .clear it copies out and does no more. */
 	long (*harvest)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			uint64_t *bitmap);
+	/* CLEAR_DIRTY_LOG under slots_lock: clears and re-arms those of @npages pages from
+	 * @first_page, a multiple of 64, that are set in @bitmap, whose bit 0 is @first_page's;
+	 * flushes. What it cleared stays in slot->dirty_snapshot, from its word 0 on. 0 or
+	 * KVMSIM_ECANCELED. NULL: harvest does it. */
+	int (*clear)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+		     uint64_t first_page, uint64_t npages, const uint64_t *bitmap);
+	/* Pages that userspace clears per call, a multiple of 64. NULL where .clear is. */
+	uint64_t (*clear_chunk)(const struct kvm *kvm);
 	/* A page of a logged slot was made writable or written. NULL: set its bit. */
 	void (*mark)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t gfn);
 };

@@ -6,7 +6,15 @@
 
 #include "model/sim/rng.h"
 
-static const char *const policies[] = {"walk", "rmap-slot", "mask", "hybrid"};
+static const char *const policies[] = {
+	"walk",
+	"rmap-slot",
+	"mask",
+	"hybrid",
+	"manual",
+	"manual,chunk=64",
+	"manual,chunk=192,initially-all-set=1",
+};
 
 static const struct {
 	enum kvm_paging paging;

@@ -118,7 +118,7 @@ static int set_slot(struct running *run, struct task *t, uint32_t slot, bool log
 static int get(struct running *run, struct task *t, uint32_t slot)
 {
 	uint64_t bitmap[PROGRAM_PAGES / 64];
-	long n = kvm_get_dirty_log(t, run->kvm, slot, bitmap);
+	long n = kvm_collect_dirty_log(t, run->kvm, slot, bitmap);
 
 	if (n < 0)
 		return (int)n;

@@ -53,8 +53,15 @@ static void parameters(void)
 	EQ(parse("hybrid,", &p), KVMSIM_EPARSE);
 	EQ(parse("mask,chunk=64", &p), KVMSIM_EPARSE);
 	EQ(parse("lossy,every=0", &p), KVMSIM_EPARSE);
+	EQ(parse("manual,chunk=128,initially-all-set=1", &p), 0);
+	EQ(p.value[0], 1);
+	EQ(p.value[1], 128);
+	EQ(parse("manual,chunk=100", &p), KVMSIM_EPARSE);
+	CU_ASSERT_PTR_NOT_NULL(strstr(message, "a multiple of 64"));
+	EQ(parse("manual,chunk=0", &p), KVMSIM_EPARSE);
+	EQ(parse("manual,initially-all-set=2", &p), KVMSIM_EPARSE);
 	EQ(parse("mas", &p), KVMSIM_ENOENT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(message, "walk, rmap-slot, mask, hybrid, lossy"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(message, "walk, rmap-slot, mask, hybrid, manual, lossy"));
 	EQ(parse("", &p), KVMSIM_ENOENT);
 	EQ(parse("none", &p), KVMSIM_ENOENT); /* of another family */
 }
@@ -77,7 +84,8 @@ static void table(void)
 	}
 	CU_ASSERT_PTR_NULL(policy_at(policy_count()));
 	EQ(broken, 1);
-	EQ(oracle, 3); /* mask, rmap-slot, walk: modes 0, 1 and 2 of the patched kernel */
+	/* mask, rmap-slot, walk: modes 0, 1 and 2 of the patched kernel; manual */
+	EQ(oracle, 4);
 	CU_ASSERT_STRING_EQUAL(mmu_kind_name(MMU_TDP_RMAP), "npt1-tdp0");
 	CU_ASSERT_STRING_EQUAL(mmu_kind_name(MMU_TDP), "npt1-tdp1");
 	CU_ASSERT_PTR_NOT_NULL(spte_policy_find("none", 4));

@@ -66,6 +66,12 @@ static void write_protect_masked(struct task *t, struct kvm *kvm, struct kvm_mem
 	}
 }
 
+static bool write_protect_huge(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			       gfn_t gfn)
+{
+	return write_protect_gfn_levels(t, kvm, slot, gfn, PG_LEVEL_2M);
+}
+
 static bool clear_dirty_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			    gfn_t gfn)
 {
@@ -207,6 +213,7 @@ const struct mmu_backend mmu_backend_rmap = {
 	.rmaps = true,
 	.write_protect_masked = write_protect_masked,
 	.write_protect_gfn = write_protect_gfn,
+	.write_protect_huge = write_protect_huge,
 	.clear_dirty_gfn = clear_dirty_gfn,
 	.protect_slot = protect_slot,
 	.zap_collapsible = zap_collapsible,

@@ -109,6 +109,8 @@ static void proofs(void)
 		   k == MMU_TDP ? EVIDENCE_NONE : EVIDENCE_ORACLE);
 		EQ(evidence("mask", "6.1-tdp", "tcg", (enum mmu_kind)k),
 		   k == MMU_TDP ? EVIDENCE_ORACLE : EVIDENCE_NONE);
+		EQ(evidence("manual", "6.1-shadow", "tcg", (enum mmu_kind)k),
+		   k == MMU_TDP ? EVIDENCE_NONE : EVIDENCE_ORACLE);
 		EQ(evidence("mask", "6.1-shadow", "amd", (enum mmu_kind)k), EVIDENCE_NONE);
 		EQ(evidence("walk", "2.6.36", "tcg", (enum mmu_kind)k), EVIDENCE_NONE);
 		EQ(evidence("hybrid", "6.1-shadow", "tcg", (enum mmu_kind)k), EVIDENCE_NONE);

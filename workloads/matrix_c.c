@@ -62,6 +62,7 @@ static int store(struct matrix *m)
 		{"write_between", MX_LOOP, MX_CODE_WRITE, MATRIX_SEQUENTIAL, 64},
 		{"clear", MX_CLEAR, 0, 0, 64},
 		{"get_after_clear", MX_GET, 0, 0, 0},
+		{"write_again", MX_LOOP, MX_CODE_WRITE, MATRIX_SEQUENTIAL, 64},
 		{"write_after_clear", MX_LOOP, MX_CODE_WRITE, MATRIX_EVEN, 64},
 		{"get_after_write", MX_GET, 0, 0, 0},
 		{0}};

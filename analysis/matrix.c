@@ -333,6 +333,8 @@ static const char *refused(const struct matrix_config *conf, char *room, size_t 
 		snprintf(room, len, "case %s", conf->test_case);
 	else if (conf->mmu_kind < 0)
 		snprintf(room, len, "MMU %s", conf->mmu);
+	else if (!matrix_case_on(conf->test_case, (enum mmu_kind)conf->mmu_kind))
+		snprintf(room, len, "case %s on MMU %s", conf->test_case, conf->mmu);
 	else if (!conf->dirty)
 		snprintf(room, len, "kvm_mode %s", conf->mode);
 	else if (conf->pte_kind < 0)

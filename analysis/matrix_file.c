@@ -93,7 +93,7 @@ static int find_pte(const char *name)
 
 bool matrix_config_modelled(const struct matrix_config *c)
 {
-	return c->mmu_kind >= 0 && matrix_has_case(c->test_case);
+	return c->mmu_kind >= 0 && matrix_case_on(c->test_case, (enum mmu_kind)c->mmu_kind);
 }
 
 static enum quantity_kind find_kind(const char *quantity)

@@ -7,14 +7,15 @@
 static const struct matrix_case {
 	const char *name;
 	int (*run)(struct matrix *m);
+	bool tdp; /* what it does is modelled on the TDP MMU too */
 } cases[] = {
-	{"A", mx_case_a},
-	{"B", mx_case_b},
-	{"C_cap1", mx_case_c_cap1},
-	{"C_cap3", mx_case_c_cap3},
-	{"C_store1", mx_case_c_store1},
-	{"C_store3", mx_case_c_store3},
-	{"N", mx_case_n},
+	{"A", mx_case_a, true},
+	{"B", mx_case_b, true},
+	{"C_cap1", mx_case_c_cap1, false},
+	{"C_cap3", mx_case_c_cap3, false},
+	{"C_store1", mx_case_c_store1, false},
+	{"C_store3", mx_case_c_store3, false},
+	{"N", mx_case_n, true},
 };
 
 static const struct matrix_case *find_case(const char *name)
@@ -29,6 +30,13 @@ static const struct matrix_case *find_case(const char *name)
 bool matrix_has_case(const char *name)
 {
 	return find_case(name) != NULL;
+}
+
+bool matrix_case_on(const char *name, enum mmu_kind mmu)
+{
+	const struct matrix_case *c = find_case(name);
+
+	return c && (c->tdp || mmu != MMU_TDP);
 }
 
 /* ---- patterns ---- */

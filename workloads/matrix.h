@@ -93,6 +93,8 @@ struct matrix_opts {
 
 /* Whether there is a case of this name. */
 bool matrix_has_case(const char *name);
+/* Whether it can be run on @mmu. */
+bool matrix_case_on(const char *name, enum mmu_kind mmu);
 
 /* Runs one case. Errors: KVMSIM_ENOENT (no such case), KVMSIM_EUNSUPPORTED with a message (what
  * the configuration asks for does not fit the reference's guest: more pages than its list or its

@@ -280,9 +280,9 @@ static int backend_ops(struct scene *s, struct task *t)
 	EQ(*sptep & (PT_WRITABLE | SPTE_MMU_WRITABLE), SPTE_MMU_WRITABLE);
 	EQ(b->write_protect_gfn(t, s->kvm, slot, gfn + 3), false);
 	b->write_protect_masked(t, s->kvm, slot, gfn, 0x8021); /* pages 0, 5 and 15 */
-	sptep = b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x5000, &spte);
+	CU_ASSERT_PTR_NOT_NULL(b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x5000, &spte));
 	EQ(spte & PT_WRITABLE, 0);
-	sptep = b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x4000, &spte);
+	CU_ASSERT_PTR_NOT_NULL(b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x4000, &spte));
 	EQ(spte & PT_WRITABLE, PT_WRITABLE);
 	mmu_unlock(t, s->kvm);
 	EQ(b->protect_slot(t, s->kvm, slot), 1);

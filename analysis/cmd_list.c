@@ -18,6 +18,14 @@ static const char *const family_names[N_FAMILIES] = {
 
 /* ---- for people ---- */
 
+static void param_row(struct table *t, const char *name, uint64_t def, uint64_t min, uint64_t max,
+		      const char *help)
+{
+	table_cell(t, "    %s=%" PRIu64, name, def);
+	table_cell(t, "%" PRIu64 "..%" PRIu64, min, max);
+	table_cell(t, "%s", help);
+}
+
 static int print_policies(enum policy_family family)
 {
 	struct table *t = table_create("lll");
@@ -32,11 +40,8 @@ static int print_policies(enum policy_family family)
 		table_cell(t, "  %s", d->name);
 		table_cell(t, "%s", "");
 		table_cell(t, "%s%s", d->broken ? "[broken] " : "", d->summary);
-		for (const struct policy_param *p = d->params; p && p->name; p++) {
-			table_cell(t, "    %s=%" PRIu64, p->name, p->def);
-			table_cell(t, "%" PRIu64 "..%" PRIu64, p->min, p->max);
-			table_cell(t, "%s", p->help);
-		}
+		for (const struct policy_param *p = d->params; p && p->name; p++)
+			param_row(t, p->name, p->def, p->min, p->max, p->help);
 	}
 	int err = table_print(t, stdout);
 
@@ -87,11 +92,8 @@ static int print_workloads(void)
 		table_cell(t, "  %s", w->name);
 		table_cell(t, "%s", "");
 		table_cell(t, "%s", w->summary);
-		for (const struct workload_param *p = w->params; p->name; p++) {
-			table_cell(t, "    %s=%" PRIu64, p->name, p->def);
-			table_cell(t, "%" PRIu64 "..%" PRIu64, p->min, p->max);
-			table_cell(t, "%s", p->help);
-		}
+		for (const struct workload_param *p = w->params; p->name; p++)
+			param_row(t, p->name, p->def, p->min, p->max, p->help);
 	}
 	int err = table_print(t, stdout);
 

@@ -3,31 +3,22 @@
 
 #include <string.h>
 
+/* What 6.1 does whichever MMU it has. */
+#define LINUX_6_1                                                                                  \
+	.dirty = "mask", .spte = "none", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,                 \
+	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .zap_collapsible = true
+
 static const struct kvm_preset presets[] = {
 	{
 		.name = "6.1-shadow",
 		.summary = "Linux 6.1, shadow pages and rmaps (npt=0, or npt=1 with tdp_mmu=0)",
-		.dirty = "mask",
-		.spte = "none",
-		.bitmap = BITMAP_SNAPSHOT,
-		.prefetch = 8,
-		.hash_shift = 12,
-		.fast_page_fault = true,
-		.mmu_lock_rw = true,
-		.zap_collapsible = true,
+		LINUX_6_1,
 	},
 	{
 		.name = "6.1-tdp",
 		.summary = "Linux 6.1 with the TDP MMU (npt=1, tdp_mmu=1)",
-		.dirty = "mask",
-		.spte = "none",
-		.bitmap = BITMAP_SNAPSHOT,
-		.prefetch = 8,
-		.hash_shift = 12,
-		.fast_page_fault = true,
-		.mmu_lock_rw = true,
+		LINUX_6_1,
 		.tdp_mmu = true,
-		.zap_collapsible = true,
 	},
 	{
 		/* Prefetching came with 2.6.37, fast page faults with 3.6, the slot's rmaps took

@@ -94,6 +94,8 @@ int mx_end(struct matrix *m, const char *result, int64_t value);
 /* Sets the key of the phases that follow. */
 void mx_key(struct matrix *m, enum matrix_pattern pattern, int64_t nr_dirty, int64_t round);
 
+/* The phase `setup`: the guest reads its list pages. */
+int mx_setup(struct matrix *m);
 /* One phase: a loop at @code over the first @n pages of the key's pattern; KVM_RUN until OUT. */
 int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n);
 /* One phase: the dirty logging flag of slot 1 set or taken away. */

@@ -11,10 +11,10 @@ static const struct matrix_case {
 } cases[] = {
 	{"A", mx_case_a, true},
 	{"B", mx_case_b, true},
-	{"C_cap1", mx_case_c_cap1, false},
-	{"C_cap3", mx_case_c_cap3, false},
-	{"C_store1", mx_case_c_store1, false},
-	{"C_store3", mx_case_c_store3, false},
+	{"C_cap1", mx_case_c_cap1, true},
+	{"C_cap3", mx_case_c_cap3, true},
+	{"C_store1", mx_case_c_store1, true},
+	{"C_store3", mx_case_c_store3, true},
 	{"N", mx_case_n, true},
 };
 

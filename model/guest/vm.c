@@ -63,10 +63,6 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
 				  "dirty policy %s visits shadow pages: back end %s has none",
 				  kvm->dirty->desc.name, kvm->backend->name);
-	if (kvm->dirty->clear && !kvm->backend->write_protect_huge)
-		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
-				  "dirty policy %s: CLEAR is not modelled on back end %s",
-				  kvm->dirty->desc.name, kvm->backend->name);
 	return 0;
 }
 

@@ -86,7 +86,7 @@ static int clear(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, 
  * TCG, in chunks of 64, 1,024 and 4,096 pages. */
 static const struct policy_proof proofs[] = {
 	{"6.1-shadow", "tcg", {EVIDENCE_ORACLE, EVIDENCE_ORACLE, EVIDENCE_ORACLE}, NULL},
-	{"6.1-tdp", "tcg", {[MMU_TDP] = EVIDENCE_REFUSED}, "CLEAR is not modelled on the TDP MMU"},
+	{"6.1-tdp", "tcg", {[MMU_TDP] = EVIDENCE_ORACLE}, NULL},
 	{0},
 };
 

@@ -22,6 +22,11 @@ static const struct scene_opts mmus[] = {
 	{.pte = SCENE_4K, .slot_pages = PAGES, .check = true},
 	{.pte = SCENE_FLAT, .slot_pages = PAGES, .check = true},
 	{.paging = PAGING_TDP, .pte = SCENE_2M, .slot_pages = PAGES, .check = true},
+	{.paging = PAGING_TDP,
+	 .preset = "6.1-tdp",
+	 .pte = SCENE_2M,
+	 .slot_pages = PAGES,
+	 .check = true},
 };
 #define N_MMUS (sizeof(mmus) / sizeof(mmus[0]))
 

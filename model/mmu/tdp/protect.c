@@ -126,6 +126,42 @@ static bool write_protect_gfn(struct task *t, struct kvm *kvm, struct kvm_memory
 	return clear_masked_all(t, kvm, gfn, 1, PT_WRITABLE);
 }
 
+/* Takes W, and the right to have it back without mmu_lock, from what maps @gfn in large. */
+static bool protect_huge(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, gfn_t gfn)
+{
+	struct tdp_iter it;
+	bool any = false;
+	uint64_t spte;
+
+	tdp_iter_begin(&it, t, kvm, root, PG_LEVEL_2M, gfn, COUNT_tdp_spte);
+	for_each_tdp_spte(&it, gfn + 1)
+	{
+		if (!tdp_iter_leaf(&it))
+			continue;
+		spte = it.old_spte & ~(PT_WRITABLE | SPTE_MMU_WRITABLE);
+		if (spte == it.old_spte)
+			break;
+		charge(t, COUNT_write_protect, 1);
+		tdp_set_spte(&it, spte);
+		any = true;
+	}
+	tdp_iter_end(&it);
+	return any;
+}
+
+static bool write_protect_huge(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			       gfn_t gfn)
+{
+	struct kvm_mmu_page *root;
+	bool any = false;
+
+	(void)slot;
+	mmu_lock_assert_held(t, kvm, "sptes");
+	list_for_each_entry (root, &kvm->tdp_roots, link)
+		any |= protect_huge(t, kvm, root, gfn);
+	return any;
+}
+
 static bool clear_dirty_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			    gfn_t gfn)
 {
@@ -174,6 +210,7 @@ const struct mmu_backend mmu_backend_tdp = {
 	.rcu = true,
 	.write_protect_masked = write_protect_masked,
 	.write_protect_gfn = write_protect_gfn,
+	.write_protect_huge = write_protect_huge,
 	.clear_dirty_gfn = clear_dirty_gfn,
 	.protect_slot = protect_slot,
 	.zap_collapsible = zap_collapsible,

@@ -89,9 +89,9 @@ examples() { # FILE
 	*) sed -n 's/^    //p' "$1" | sed 's/^\$ //' ;;
 	esac | awk "$join" | sed -n 's|^\(build/release/\)\{0,1\}\(kvmsim .*\)|\2|p'
 }
-# A whole validation is test_validate.sh's.
+# A whole validation is test_validate.sh's; not every machine can record.
 quick() {
-	sed -E -e 's/--replicates [0-9]+/--replicates 2/' -e 's/^(kvmsim compare .*)/\1 -j 1/' \
+	sed -E -e 's/^(kvmsim record [a-z]+).*/\1 --help/' -e 's/--replicates [0-9]+/--replicates 2/' -e 's/^(kvmsim compare .*)/\1 -j 1/' \
 		-e '/--matrix/!s/^(kvmsim validate.*)/\1 --help/'
 }
 

@@ -32,6 +32,7 @@
 	X(memslot_lookup, "memslot searched for a frame")                                          \
 	X(gfn_to_pfn, "host frame looked up for a fault")                                          \
 	X(host_fault, "host page populated")                                                       \
+	X(host_clear, "4 KiB of a larger host page cleared, after the first")                      \
 	X(host_walk, "host page tables walked for the size of a mapping")                          \
 	X(get_page, "kvm_mmu_get_page call")                                                       \
 	X(sp_hash, "shadow page met in a hash chain")                                              \

@@ -2,6 +2,7 @@
 #include "model/guest/personality.h"
 #include "model/guest/run.h"
 #include "model/guest/vcpu.h"
+#include "model/guest/vcpu_tlb.h"
 #include "model/mmu/check.h"
 
 /*
@@ -10,10 +11,10 @@
  * first and nobody comes between its steps.
  */
 
-/* Through the tables that KVM made. @need: PFERR_WRITE, PFERR_FETCH. True with the last entry, or
- * false with the error code's PRESENT bit in *code. */
+/* Through the tables that KVM made. @need: PFERR_WRITE, PFERR_FETCH. True with the last entry and
+ * its level, or false with the error code's PRESENT bit in *code. */
 static bool walk_kvm_tables(struct kvm_vcpu *v, uint64_t addr, uint64_t need, uint64_t *leaf,
-			    uint64_t *code)
+			    int *leaf_level, uint64_t *code)
 {
 	struct kvm_mmu_page *sp = v->root.sp ? v->root.sp : v->pae_root[(addr >> 30) & 3];
 
@@ -41,6 +42,7 @@ static bool walk_kvm_tables(struct kvm_vcpu *v, uint64_t addr, uint64_t need, ui
 			*sptep = spte;
 		if (spte_last(spte, level)) {
 			*leaf = spte;
+			*leaf_level = level;
 			return true;
 		}
 		sp = v->kvm->page_of_pfn[spte_pfn(spte)];
@@ -73,6 +75,7 @@ struct hw_fault {
 
 struct hw_translation {
 	gfn_t gfn;
+	int level; /* of the page that all tables map alike: the smallest of theirs */
 	bool writable, dirty, executable;
 };
 
@@ -87,15 +90,16 @@ static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 {
 	uint64_t table_need = v->kvm->cpu->nested_pt_writes ? PFERR_WRITE : 0;
 	uint64_t pte = v->cr3, leaf;
+	int level, leaf_level;
 	bool writable = true;
 	gpa_t gpa;
 
-	for (int level = ROOT_LEVEL_4;; level--) {
+	for (level = ROOT_LEVEL_4;; level--) {
 		uint64_t set = PT_ACCESSED;
 
 		gpa = (pte & PT_ADDR_MASK) + pt_index(gva, level) * 8;
 		f->addr = gpa;
-		if (!walk_kvm_tables(v, gpa, table_need, &leaf, &f->code)) {
+		if (!walk_kvm_tables(v, gpa, table_need, &leaf, &leaf_level, &f->code)) {
 			f->code |= PFERR_GUEST_PAGE | PFERR_USER | table_need;
 			return false;
 		}
@@ -124,11 +128,12 @@ static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 		}
 	}
 	f->addr = gpa;
-	if (!walk_kvm_tables(v, gpa, need, &leaf, &f->code)) {
+	if (!walk_kvm_tables(v, gpa, need, &leaf, &leaf_level, &f->code)) {
 		f->code |= PFERR_GUEST_FINAL | PFERR_USER | need;
 		return false;
 	}
 	*tr = (struct hw_translation){.gfn = gpa >> PAGE_SHIFT,
+				      .level = level < leaf_level ? level : leaf_level,
 				      .writable = writable && spte_writable(leaf),
 				      .dirty = (pte & PT_DIRTY) && (leaf & PT_DIRTY),
 				      .executable = !(leaf & PT_NX)};
@@ -139,15 +144,18 @@ static bool walk_shadow(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 			struct hw_fault *f)
 {
 	uint64_t leaf;
+	int level;
 
 	f->addr = gva;
-	if (!walk_kvm_tables(v, gva, need, &leaf, &f->code)) {
+	if (!walk_kvm_tables(v, gva, need, &leaf, &level, &f->code)) {
 		f->code |= need;
 		if (v->kvm->tdp_enabled)
 			f->code |= PFERR_GUEST_FINAL | PFERR_USER;
 		return false;
 	}
-	*tr = (struct hw_translation){.gfn = kvm_pfn_to_gfn(v->kvm, spte_pfn(leaf)),
+	*tr = (struct hw_translation){.gfn = kvm_pfn_to_gfn(v->kvm, spte_pfn(leaf)) +
+					     ((gva >> PAGE_SHIFT) & (pages_per_level(level) - 1)),
+				      .level = level,
 				      .writable = spte_writable(leaf),
 				      .dirty = leaf & PT_DIRTY,
 				      .executable = !(leaf & PT_NX)};
@@ -187,6 +195,24 @@ static bool addressable(const struct kvm_vcpu *v, gva_t gva)
 	return !(gva >> (v->kvm->tdp_enabled ? 48 : 32));
 }
 
+static void fill_tlb(struct kvm_vcpu *v, gva_t gva, gfn_t gfn, unsigned flags)
+{
+	if (!v->kvm->check && !v->kvm->keep_stores && !gmem_page(&v->kvm->gmem, gfn))
+		flags |= TLB_PRIVATE;
+	tlb_fill(&v->tlb, gva, gfn, flags);
+}
+
+/* From the entry of a larger page around it. */
+static bool fill_from_huge(struct kvm_vcpu *v, gva_t gva, uint64_t need)
+{
+	const struct vcpu_tlb_entry *e = tlb_lookup_huge(&v->tlb, gva, tlb_flag(need));
+
+	if (!e)
+		return false;
+	fill_tlb(v, gva, tlb_gfn(e) + pt_index(gva, PG_LEVEL_4K), e->gfn_flags & 0xff);
+	return true;
+}
+
 int vcpu_translate(struct kvm_vcpu *v, gva_t gva, uint64_t need, unsigned len, uint64_t value)
 {
 	struct hw_translation tr;
@@ -198,6 +224,9 @@ int vcpu_translate(struct kvm_vcpu *v, gva_t gva, uint64_t need, unsigned len, u
 		return kvmsim_err(sim_errors(v->kvm->sim), KVMSIM_EINVAL,
 				  "vCPU %u: %#llx is no address that its guest can have", v->id,
 				  (unsigned long long)gva);
+	touch_shared(v->task); /* which pages are kept may change meanwhile */
+	if (fill_from_huge(v, gva, need))
+		return 0;
 	charge(v->task, COUNT_tlb_walk, 1);
 	touch_shared(v->task);
 	ok = v->kvm->tdp_enabled && v->kvm->guest_paging ? walk_nested(v, gva, need, &tr, &f)
@@ -211,8 +240,8 @@ int vcpu_translate(struct kvm_vcpu *v, gva_t gva, uint64_t need, unsigned len, u
 		flags |= TLB_EXEC;
 	if (tr.writable)
 		flags |= tr.dirty ? TLB_WPERM | TLB_WRITE : TLB_WPERM;
-	if (!v->kvm->check && !v->kvm->keep_stores && !gmem_page(&v->kvm->gmem, tr.gfn))
-		flags |= TLB_PRIVATE;
-	tlb_fill(&v->tlb, gva, tr.gfn, flags);
+	if (tr.level > PG_LEVEL_4K)
+		tlb_fill_huge(&v->tlb, gva, tr.gfn, flags);
+	fill_tlb(v, gva, tr.gfn, flags);
 	return 0;
 }

@@ -43,11 +43,6 @@ enum kvm_exit_reason vcpu_exit_reason(const struct kvm_vcpu *v)
 	return v->exit_reason;
 }
 
-static unsigned tlb_flag(uint64_t need)
-{
-	return need & PFERR_WRITE ? TLB_WRITE : need & PFERR_FETCH ? TLB_EXEC : TLB_READ;
-}
-
 /* Whether the access hits and is nobody else's business, so that it may retire before others have
  * come as far. */
 static bool private_hit(struct kvm_vcpu *v, gva_t gva, uint64_t need)

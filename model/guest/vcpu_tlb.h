@@ -5,6 +5,12 @@
 #include "model/guest/vcpu.h"
 #include "model/mmu/mmu.h"
 
+/* What an access that needs PFERR_* looks for. */
+static inline unsigned tlb_flag(uint64_t need)
+{
+	return need & PFERR_WRITE ? TLB_WRITE : need & PFERR_FETCH ? TLB_EXEC : TLB_READ;
+}
+
 /*
  * The short way past vcpu_read(), _write() and _fetch(), for the op interpreter: a hit that touches
  * nothing but the vCPU's own translations costs one comparison.

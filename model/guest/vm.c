@@ -59,6 +59,10 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 	kvm->spte = spte_policy_find(d->name, strlen(d->name));
 	kvm->backend =
 		kvm->tdp_enabled && kvm->preset->tdp_mmu ? &mmu_backend_tdp : &mmu_backend_rmap;
+	kvm->eager_page_split =
+		o->eager_page_split != EAGER_PAGE_SPLIT_OFF &&
+		(kvm->preset->eager_split == EAGER_SPLIT_ALL ||
+		 (kvm->preset->eager_split == EAGER_SPLIT_TDP && kvm->preset->tdp_mmu));
 	if (kvm->dirty->walks && !kvm->backend->for_each_shadow_page)
 		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
 				  "dirty policy %s visits shadow pages: back end %s has none",
@@ -147,8 +151,9 @@ int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm
 
 	r = r ? r : slots_lock(t, kvm);
 	if (!r) {
-		r = memslot_set(t, kvm, m->slot, m->flags, m->base_gfn, m->npages,
-				m->host_populated);
+		const struct memslot_host host = {m->host_level, m->host_populated};
+
+		r = memslot_set(t, kvm, m->slot, m->flags, m->base_gfn, m->npages, &host);
 		slots_unlock(t, kvm);
 	}
 	activity_leave(t, was);

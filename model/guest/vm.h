@@ -35,6 +35,14 @@ enum guest_paging_mode {
 	GUEST_LONG64  /* 4-level, 4K and 2M PTEs, CR0.WP=1 */
 };
 
+/* The module's parameter eager_page_split: whether large mappings are split when logging begins (or
+ * at the first CLEAR), not by the first store to each. */
+enum kvm_eager_page_split {
+	EAGER_PAGE_SPLIT_PRESET, /* as the kernel's default is */
+	EAGER_PAGE_SPLIT_OFF,
+	EAGER_PAGE_SPLIT_ON /* where the preset's kernel does it at all */
+};
+
 struct kvm_vm_opts {
 	struct sim *sim;
 	enum kvm_paging paging;
@@ -44,10 +52,11 @@ struct kvm_vm_opts {
 	const char *spte;	 /* NULL: the preset's */
 	const char *personality; /* "tcg", "amd"; NULL: "tcg" */
 	const struct kvm_observer *observer; /* may be NULL */
-	struct cache *cache;	 /* touched by the host's structures; NULL: no cache model */
-	bool keep_stores;	 /* keep what the guest stores in every page, not only in pages that
-				  * exist (see kvm_write_guest_u64): for guests that build their own
-				  * page tables in fresh memory */
+	struct cache *cache; /* touched by the host's structures; NULL: no cache model */
+	bool keep_stores;    /* keep what the guest stores in every page, not only in pages that
+			      * exist (see kvm_write_guest_u64): for guests that build their own
+			      * page tables in fresh memory */
+	enum kvm_eager_page_split eager_page_split;
 	uint64_t background_sps; /* active shadow pages of the rest of the guest, which a walk meets
 				  * and the trace does not show (see --shadow-pages) */
 	bool check;		 /* keep the checkers on: every store reported, sptes consistent */
@@ -67,10 +76,13 @@ struct kvm_memory_region {
 	uint64_t base_gfn;
 	uint64_t npages;     /* 0 deletes the slot */
 	bool host_populated; /* every host page present and writable before the first fault */
+	unsigned host_level; /* size of the host's pages: 0, 1: 4 KiB; 2: 2 MiB, as transparent huge
+			      * pages are; 3: 1 GiB, as hugetlbfs has them. They lie as the guest's
+			      * frames do; where the slot has no whole one it has smaller ones */
 };
 /* KVM_SET_USER_MEMORY_REGION: creates, deletes, or changes flags. Errors: KVMSIM_EINVAL (overlap,
  * a change of size or place, 2^31 pages or more, beyond what a gpa of 52 bits can reach, 48 with
- * PAGING_TDP), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
+ * PAGING_TDP, no such size of pages), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
 int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm_memory_region *r);
 
 /* KVM_SET_NR_MMU_PAGES: at most so many shadow pages, from now on whatever the slots' size. Errors:

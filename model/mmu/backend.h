@@ -43,6 +43,12 @@ struct mmu_backend {
 	/* Removes the sptes of the slot that could be larger, so that they are made anew. The lock
 	 * as above. */
 	int (*zap_collapsible)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+	/* Puts a table of smaller ones in the place of each spte that maps more than 4K of the
+	 * frames from @start to before @end. @locked: mmu_lock is held, and let go of meanwhile
+	 * (lost, where the task is cancelled); else it takes it in its own way. 0, or a negative
+	 * error when it cannot. NULL: large ones stay until a store splits them. */
+	int (*split_huge)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			  gfn_t start, gfn_t end, bool locked);
 	/* Removes every spte that maps @gfn. */
 	bool (*zap_gfn)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn);
 	/* Visits every active shadow page, newest first; @sp is NULL for one of the background

@@ -132,30 +132,46 @@ int mmu_check(const struct kvm *kvm)
 	return kvm->backend->check(kvm);
 }
 
-int tlb_check(const struct kvm_vcpu *v)
+/* A translation of @gva that is cached with @flags, TLB_*. @gfn: its frame. */
+static int check_cached(const struct kvm_vcpu *v, gva_t gva, gfn_t gfn, uint64_t flags)
 {
 	const struct kvm *kvm = v->kvm;
+	uint64_t addr = kvm->tdp_enabled ? gfn << PAGE_SHIFT : gva, spte = 0;
+	struct shadow_walk w;
+
+	for (shadow_walk_init(&w, (struct kvm_vcpu *)v, addr); shadow_walk_okay(&w);
+	     shadow_walk_next(&w, kvm))
+		spte = *w.sptep;
+	if ((spte & PT_PRESENT) && (!(flags & TLB_WPERM) || spte_writable(spte)))
+		return 0;
+	return bad(kvm, "vCPU %u has gva %#llx cached %s, its spte is %#llx", v->id,
+		   (unsigned long long)gva, flags & TLB_WPERM ? "writable" : "readable",
+		   (unsigned long long)spte);
+}
+
+int tlb_check(const struct kvm_vcpu *v)
+{
+	int r = 0;
 
 	/* Between a change of the tables and the flush that was asked for, anything goes. */
 	if (!v->root_valid || v->requests & (REQ_TLB_FLUSH | REQ_TLB_FLUSH_CURRENT))
 		return 0;
-	for (uint64_t i = 0; i <= v->tlb.mask; i++) {
+	for (uint64_t i = 0; i <= v->tlb.mask && !r; i++) {
 		const struct vcpu_tlb_entry *e = &v->tlb.entry[i];
 		gva_t gva = e->tag >> TLB_GEN_BITS << PAGE_SHIFT;
-		uint64_t addr = kvm->tdp_enabled ? tlb_gfn(e) << PAGE_SHIFT : gva;
-		struct shadow_walk w;
-		uint64_t spte = 0;
 
-		if (e->tag != tlb_tag(&v->tlb, gva))
-			continue;
-		for (shadow_walk_init(&w, (struct kvm_vcpu *)v, addr); shadow_walk_okay(&w);
-		     shadow_walk_next(&w, kvm))
-			spte = *w.sptep;
-		if (!(spte & PT_PRESENT) || ((e->gfn_flags & TLB_WPERM) && !spte_writable(spte)))
-			return bad(kvm, "vCPU %u has gva %#llx cached %s, its spte is %#llx", v->id,
-				   (unsigned long long)gva,
-				   e->gfn_flags & TLB_WPERM ? "writable" : "readable",
-				   (unsigned long long)spte);
+		if (e->tag == tlb_tag(&v->tlb, gva))
+			r = check_cached(v, gva, tlb_gfn(e), e->gfn_flags);
 	}
-	return 0;
+	for (unsigned i = 0; i < VCPU_TLB_HUGE_ENTRIES && !r; i++) {
+		const struct vcpu_tlb_entry *e = &v->tlb.huge[i];
+		gva_t gva = e->tag >> TLB_GEN_BITS << TLB_HUGE_SHIFT;
+
+		if (e->tag != tlb_huge_tag(&v->tlb, gva))
+			continue;
+		for (unsigned p = 0; p < pages_per_level(PG_LEVEL_2M) && !r; p++)
+			r = check_cached(v, gva + ((gva_t)p << PAGE_SHIFT), tlb_gfn(e) + p,
+					 e->gfn_flags);
+	}
+	return r;
 }

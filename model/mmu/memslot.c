@@ -49,13 +49,31 @@ bool memslot_host_present(const struct kvm_memory_slot *slot, gfn_t gfn)
 	return !slot->host_absent || !(slot->host_absent[i / 64] >> (i % 64) & 1);
 }
 
-pfn_t memslot_fault_in(struct kvm_memory_slot *slot, gfn_t gfn, bool *populated)
+int memslot_host_level(const struct kvm_memory_slot *slot, gfn_t gfn)
 {
-	uint64_t i = gfn - slot->base_gfn;
+	int level;
 
-	*populated = !memslot_host_present(slot, gfn);
-	if (*populated)
-		slot->host_absent[i / 64] &= ~(1ull << (i % 64));
+	for (level = slot->host_level; level > PG_LEVEL_4K; level--) {
+		gfn_t first = gfn & ~(pages_per_level(level) - 1);
+
+		if (first >= slot->base_gfn &&
+		    first + pages_per_level(level) <= slot->base_gfn + slot->npages)
+			break;
+	}
+	return level;
+}
+
+pfn_t memslot_fault_in(struct kvm_memory_slot *slot, gfn_t gfn, int *populated)
+{
+	*populated = 0;
+	if (!memslot_host_present(slot, gfn)) {
+		uint64_t n = pages_per_level(memslot_host_level(slot, gfn));
+		uint64_t first = (gfn & ~(n - 1)) - slot->base_gfn;
+
+		*populated = memslot_host_level(slot, gfn);
+		for (uint64_t i = first; i < first + n; i++)
+			slot->host_absent[i / 64] &= ~(1ull << (i % 64));
+	}
 	return memslot_pfn(slot, gfn);
 }
 
@@ -166,8 +184,10 @@ static bool alloc_metadata(struct kvm *kvm, struct kvm_memory_slot *slot)
 }
 
 static struct kvm_memory_slot *slot_new(struct kvm *kvm, uint32_t id, uint32_t flags,
-					gfn_t base_gfn, uint64_t npages, bool host_populated)
+					gfn_t base_gfn, uint64_t npages,
+					const struct memslot_host *host)
 {
+	const uint64_t largest = pages_per_level(MAX_HUGE_LEVEL);
 	struct kvm_memory_slot *slot = calloc(1, sizeof(*slot));
 	uint64_t words;
 
@@ -177,10 +197,11 @@ static struct kvm_memory_slot *slot_new(struct kvm *kvm, uint32_t id, uint32_t f
 	slot->flags = flags;
 	slot->base_gfn = base_gfn;
 	slot->npages = npages;
-	slot->base_pfn = kvm->next_pfn;
+	slot->base_pfn = kvm->next_pfn + ((base_gfn - kvm->next_pfn) & (largest - 1));
+	slot->host_level = host->level ? (int)host->level : PG_LEVEL_4K;
 	slot->slot_addr = kaddr_object(&kvm->kaddr, KADDR_MEMSLOT_BYTES);
 	words = memslot_bitmap_words(slot);
-	if (!host_populated) {
+	if (!host->populated) {
 		slot->host_absent = malloc(words * 8);
 		if (!slot->host_absent)
 			goto fail;
@@ -189,7 +210,7 @@ static struct kvm_memory_slot *slot_new(struct kvm *kvm, uint32_t id, uint32_t f
 	if (!alloc_metadata(kvm, slot) || (memslot_logged(slot) && !alloc_bitmap(kvm, slot)) ||
 	    (kvm->check && !store_log_alloc(slot)))
 		goto fail;
-	kvm->next_pfn += npages;
+	kvm->next_pfn = slot->base_pfn + npages;
 	return slot;
 fail:
 	slot_free(slot);
@@ -275,14 +296,14 @@ static int delete_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *
 }
 
 int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gfn_t base_gfn,
-		uint64_t npages, bool host_populated)
+		uint64_t npages, const struct memslot_host *host)
 {
 	/* What kvm_mmu_max_gfn() says, where nested tables have four levels. */
 	gfn_t end = 1ull << ((kvm->tdp_enabled ? 48 : 52) - PAGE_SHIFT);
 	struct kvm_memory_slot *slot;
 
 	if (id >= KVM_MAX_MEMSLOTS || flags & ~MEMSLOT_LOG_DIRTY || npages > KVM_MEM_MAX_NR_PAGES ||
-	    base_gfn > end || npages > end - base_gfn)
+	    base_gfn > end || npages > end - base_gfn || host->level > MAX_HUGE_LEVEL)
 		return KVMSIM_EINVAL;
 	slot = kvm->slots[id];
 	if (!npages)
@@ -298,7 +319,7 @@ int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gf
 			return KVMSIM_EINVAL;
 	touch_shared(t); /* shadow pages take addresses too, under another lock */
 	task_assert_first(t, "synthetic addresses");
-	slot = slot_new(kvm, id, flags, base_gfn, npages, host_populated);
+	slot = slot_new(kvm, id, flags, base_gfn, npages, host);
 	if (!slot)
 		return KVMSIM_ENOMEM;
 	charge_bitmap(t, kvm, slot, memslot_logged(slot));

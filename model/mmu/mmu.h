@@ -92,7 +92,8 @@ struct kvm {
 	struct policy_params dirty_params;
 	const struct spte_policy *spte;
 	bool tdp_enabled;
-	bool guest_paging; /* long mode; otherwise CR0.PG=0 */
+	bool eager_page_split; /* mappings are split ahead of the stores, on this back end */
+	bool guest_paging;     /* long mode; otherwise CR0.PG=0 */
 	bool check;
 	bool keep_stores;
 	bool dead; /* an allocation failed in the middle of an operation */
@@ -180,7 +181,8 @@ struct kvm_page_fault {
 	uint64_t addr; /* gva when shadowing a paging guest, else gpa */
 	uint64_t error_code;
 	bool exec, write, present, rsvd;
-	bool map_writable, populated;
+	bool map_writable;
+	int populated; /* level of the host page that this fault brought, or 0 */
 	int max_level, goal_level;
 	gfn_t gfn;
 	pfn_t pfn;
@@ -374,7 +376,11 @@ void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm);
 void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes);
 
 /* ---- rmap/fetch.c, rmap/spte.c, rmap/page.c: what both back ends make mappings with ---- */
-/* The largest page that guest, slot and host allow. */
+/* The level that slot and host allow for @gfn, at most @max_level; a look at the host's tables is
+ * charged as @count. */
+int max_mapping_level(struct task *t, struct kvm *kvm, const struct kvm_memory_slot *slot,
+		      gfn_t gfn, int max_level, uint16_t count);
+/* The largest page that guest, slot and host allow: f->goal_level, and f->pfn its first frame. */
 void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f);
 /* The spte for @pfn in a page like @sp, and its dirty bit where it grants W; @old is what is there
  * now. *wrprot: W was asked for and denied. */

@@ -14,6 +14,10 @@ struct kvm_memory_slot;
 int dirty_log_enable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 /* Write-protects the slot, by rmap or as the preset does, and flushes. 0 or KVMSIM_ECANCELED. */
 int dirty_enable_base(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+/* Splits what maps more than 4K of the frames from @start to before @end, where the kernel does
+ * that ahead of the stores. @locked, result: as mmu_backend.split_huge. */
+int dirty_try_split(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t start,
+		    uint64_t end, bool locked);
 int dirty_log_disable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 
 /* Called for each word taken, with the bits that were set: re-arms those pages. */

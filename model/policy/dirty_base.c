@@ -9,10 +9,20 @@
 
 #define LINE_WORDS 8 /* 64-bit words in a cache line */
 
+int dirty_try_split(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t start,
+		    uint64_t end, bool locked)
+{
+	if (!kvm->eager_page_split || !kvm->backend->split_huge)
+		return 0;
+	return kvm->backend->split_huge(t, kvm, slot, start, end, locked);
+}
+
 int dirty_enable_base(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 {
-	int r;
+	int r = dirty_try_split(t, kvm, slot, slot->base_gfn, slot->base_gfn + slot->npages, false);
 
+	if (r < 0)
+		return r;
 	if (kvm->preset->protect_by_walk) {
 		r = mmu_lock(t, kvm);
 		if (r)

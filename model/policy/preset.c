@@ -6,7 +6,8 @@
 /* What 6.1 does whichever MMU it has. */
 #define LINUX_6_1                                                                                  \
 	.dirty = "mask", .spte = "none", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,                 \
-	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .zap_collapsible = true
+	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .zap_collapsible = true,   \
+	.eager_split = EAGER_SPLIT_TDP
 
 static const struct kvm_preset presets[] = {
 	{

@@ -14,11 +14,19 @@ enum bitmap_scheme {
 	BITMAP_SWAP	 /* an empty bitmap takes the full one's place, with the set of memslots */
 };
 
+/* Where large mappings are split ahead of the stores, unless the module's parameter says no. */
+enum eager_split {
+	EAGER_SPLIT_NONE,
+	EAGER_SPLIT_TDP, /* in nested tables, with tdp_mmu=1 (since 5.18) */
+	EAGER_SPLIT_ALL	 /* in shadow pages too */
+};
+
 struct kvm_preset {
 	const char *name;
 	const char *summary;
 	const char *dirty, *spte; /* default policies */
 	enum bitmap_scheme bitmap;
+	enum eager_split eager_split;
 	unsigned prefetch;    /* aligned group of sptes filled per fault; 0: only the one */
 	unsigned hash_shift;  /* shadow page hash: 1 << hash_shift buckets */
 	bool fast_page_fault; /* write protection of logging is lifted without mmu_lock */

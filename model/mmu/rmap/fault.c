@@ -80,8 +80,11 @@ static enum ret_pf faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f)
 		return RET_PF_RETRY;
 	f->pfn = memslot_fault_in(f->slot, f->gfn, &f->populated);
 	f->map_writable = true;
-	if (f->populated)
+	if (f->populated) {
 		charge(v->task, COUNT_host_fault, 1);
+		if (f->populated > PG_LEVEL_4K)
+			charge(v->task, COUNT_host_clear, pages_per_level(f->populated) - 1);
+	}
 	return RET_PF_CONTINUE;
 }
 

@@ -62,23 +62,41 @@ static void direct_prefetch(struct kvm_vcpu *v, uint64_t *sptep)
 		direct_prefetch_run(v, sp, start, first + group);
 }
 
-/* The host's are all of 4 KiB here, which it takes a walk of its tables to see. */
-void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f)
+int max_mapping_level(struct task *t, struct kvm *kvm, const struct kvm_memory_slot *slot,
+		      gfn_t gfn, int max_level, uint16_t count)
 {
-	int level = f->max_level;
+	int level, host_level;
 
-	if (memslot_flags(v->task, f->slot) & MEMSLOT_LOG_DIRTY)
-		return;
-	for (; level > PG_LEVEL_4K; level--) {
-		uint64_t i = memslot_index(f->slot, f->gfn, level);
+	for (level = max_level; level > PG_LEVEL_4K; level--) {
+		uint64_t i = memslot_index(slot, gfn, level);
 
-		kvm_touch(v->task, v->kvm, f->slot->lpage_addr[level - 1] + i * sizeof(int32_t),
+		kvm_touch(t, kvm, slot->lpage_addr[level - 1] + i * sizeof(int32_t),
 			  sizeof(int32_t), false);
-		if (!f->slot->disallow_lpage[level - 1][i])
+		touch_shared(t);
+		task_assert_first(t, "where large pages are allowed");
+		if (!slot->disallow_lpage[level - 1][i])
 			break;
 	}
-	if (level > PG_LEVEL_4K)
-		charge(v->task, COUNT_host_walk, 1);
+	if (level == PG_LEVEL_4K)
+		return level;
+	charge(t, count, 1);
+	host_level = memslot_host_level(slot, gfn);
+	return host_level < level ? host_level : level;
+}
+
+/* A slot that is logged has no large pages made: they could not be logged one by one. */
+void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f)
+{
+	if (f->max_level == PG_LEVEL_4K || (memslot_flags(v->task, f->slot) & MEMSLOT_LOG_DIRTY))
+		return;
+	f->goal_level =
+		max_mapping_level(v->task, v->kvm, f->slot, f->gfn, f->max_level, COUNT_host_walk);
+	f->pfn &= ~(pages_per_level(f->goal_level) - 1);
+}
+
+static gfn_t round_gfn(gfn_t gfn, int level)
+{
+	return gfn & ~(pages_per_level(level) - 1);
 }
 
 int direct_map(struct kvm_vcpu *v, struct kvm_page_fault *f)
@@ -94,15 +112,14 @@ int direct_map(struct kvm_vcpu *v, struct kvm_page_fault *f)
 		charge(v->task, COUNT_shadow_level, 1);
 		if (w.level == f->goal_level)
 			break;
-		sp = get_child_sp(v, w.sptep, f->gfn & ~(pages_per_level(w.level) - 1), true,
-				  ACC_ALL);
+		sp = get_child_sp(v, w.sptep, round_gfn(f->gfn, w.level), true, ACC_ALL);
 		if (sp == SP_EXISTS)
 			continue;
 		if (!sp)
 			return KVMSIM_ENOMEM;
 		link_shadow_page(v, w.sptep, sp);
 	}
-	ret = set_spte(v, f->slot, w.sptep, ACC_ALL, f->gfn, f->pfn, f);
+	ret = set_spte(v, f->slot, w.sptep, ACC_ALL, round_gfn(f->gfn, w.level), f->pfn, f);
 	if (ret != RET_PF_SPURIOUS)
 		direct_prefetch(v, w.sptep);
 	return ret;
@@ -210,15 +227,14 @@ int fetch_guest_mapping(struct kvm_vcpu *v, struct kvm_page_fault *f, struct gue
 		if (w.level == f->goal_level)
 			break;
 		validate_direct_spte(v, w.sptep, gw->pte_access);
-		sp = get_child_sp(v, w.sptep, f->gfn & ~(pages_per_level(w.level) - 1), true,
-				  gw->pte_access);
+		sp = get_child_sp(v, w.sptep, round_gfn(f->gfn, w.level), true, gw->pte_access);
 		if (sp == SP_EXISTS)
 			continue;
 		if (!sp)
 			return KVMSIM_ENOMEM;
 		link_shadow_page(v, w.sptep, sp);
 	}
-	ret = set_spte(v, f->slot, w.sptep, gw->pte_access, f->gfn, f->pfn, f);
+	ret = set_spte(v, f->slot, w.sptep, gw->pte_access, round_gfn(f->gfn, w.level), f->pfn, f);
 	if (ret != RET_PF_SPURIOUS)
 		guest_prefetch(v, gw, w.sptep);
 	return ret;

@@ -67,6 +67,7 @@
 	X(rmap_desc, "pte_list descriptor visited")                                                \
 	X(host_level, "size of the host's mapping looked up for an spte that could be larger")     \
 	X(write_protect, "writable spte made read-only")                                           \
+	X(clear_dirty, "spte's D cleared, so that the CPU logs the next store")                    \
 	X(walk_sp, "active shadow page visited by a walk")                                         \
 	X(walk_spte, "spte tested by a walk")                                                      \
 	X(walk_gfn, "writable spte of a guest table, its frame compared with the slot by a walk")  \

@@ -34,12 +34,16 @@ struct mmu_backend {
 	/* Takes W for good from the larger ones, so that a store splits them. */
 	bool (*write_protect_huge)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 				   gfn_t gfn);
-	/* Takes D from the 4K ones. */
-	bool (*clear_dirty_gfn)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
-				gfn_t gfn);
-	/* Takes W from every spte of the slot. mmu_lock is not held: takes it in its own way. A
-	 * negative error when it cannot. */
-	int (*protect_slot)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+	/* Takes D from the 4K sptes of those of the 64 frames, as write_protect_masked takes W: the
+	 * CPU logs the next store. */
+	void (*clear_dirty_masked)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+				   gfn_t gfn, uint64_t mask);
+	/* Takes W from every spte of the slot that maps pages of @min_level or larger. mmu_lock is
+	 * not held: takes it in its own way. A negative error when it cannot. */
+	int (*protect_slot)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			    int min_level);
+	/* Takes D from the slot's sptes, at least from those of 4K. The lock as above. */
+	int (*clear_dirty_slot)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 	/* Removes the sptes of the slot that could be larger, so that they are made anew. The lock
 	 * as above. */
 	int (*zap_collapsible)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);

@@ -30,7 +30,7 @@ int dirty_enable_base(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 		dirty_protect_by_walk(t, kvm, slot);
 		mmu_unlock(t, kvm);
 	} else {
-		r = kvm->backend->protect_slot(t, kvm, slot);
+		r = kvm->backend->protect_slot(t, kvm, slot, PG_LEVEL_4K);
 		if (r < 0)
 			return r;
 	}

@@ -13,7 +13,7 @@ static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 	if (n < 0)
 		return n;
 	if (n) {
-		r = kvm->backend->protect_slot(t, kvm, slot);
+		r = kvm->backend->protect_slot(t, kvm, slot, PG_LEVEL_4K);
 		if (r < 0)
 			return r;
 		dirty_flush(t, kvm, slot);

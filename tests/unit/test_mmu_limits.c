@@ -273,9 +273,8 @@ static int backend_ops(struct scene *s, struct task *t)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(sptep);
 	EQ(b->spte_gfn(t, s->kvm, sptep), gfn + 3);
 	EQ(spte & (PT_WRITABLE | PT_DIRTY), PT_WRITABLE | PT_DIRTY);
-	EQ(b->clear_dirty_gfn(t, s->kvm, slot, gfn + 3), true);
+	b->clear_dirty_masked(t, s->kvm, slot, gfn, 1u << 3);
 	EQ(*sptep & (PT_WRITABLE | PT_DIRTY), PT_WRITABLE);
-	EQ(b->clear_dirty_gfn(t, s->kvm, slot, gfn + 3), false);
 	EQ(b->write_protect_gfn(t, s->kvm, slot, gfn + 3), true);
 	EQ(*sptep & (PT_WRITABLE | SPTE_MMU_WRITABLE), SPTE_MMU_WRITABLE);
 	EQ(b->write_protect_gfn(t, s->kvm, slot, gfn + 3), false);
@@ -285,8 +284,12 @@ static int backend_ops(struct scene *s, struct task *t)
 	CU_ASSERT_PTR_NOT_NULL(b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x4000, &spte));
 	EQ(spte & PT_WRITABLE, PT_WRITABLE);
 	mmu_unlock(t, s->kvm);
-	EQ(b->protect_slot(t, s->kvm, slot), 1);
-	EQ(b->protect_slot(t, s->kvm, slot), 0);
+	EQ(b->clear_dirty_slot(t, s->kvm, slot), 1);
+	CU_ASSERT_PTR_NOT_NULL(b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x4000, &spte));
+	EQ(spte & PT_DIRTY, 0);
+	EQ(b->protect_slot(t, s->kvm, slot, PG_LEVEL_2M), 0);
+	EQ(b->protect_slot(t, s->kvm, slot, PG_LEVEL_4K), 1);
+	EQ(b->protect_slot(t, s->kvm, slot, PG_LEVEL_4K), 0);
 	EQ(b->zap_collapsible(t, s->kvm, slot), 0);
 	EQ(mmu_lock(t, s->kvm), 0);
 	sptep = b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x3000, &spte);

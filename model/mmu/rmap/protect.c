@@ -72,36 +72,50 @@ static bool write_protect_huge(struct task *t, struct kvm *kvm, struct kvm_memor
 	return write_protect_gfn_levels(t, kvm, slot, gfn, PG_LEVEL_2M);
 }
 
-static bool clear_dirty_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
-			    gfn_t gfn)
+/* Also an spte that is clean is updated: hardware may set its D meanwhile. */
+static bool rmap_clear_dirty(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head)
 {
-	uint64_t addr;
-	struct kvm_rmap_head *head = gfn_to_rmap(slot, gfn, PG_LEVEL_4K, &addr);
 	struct rmap_iter it;
 	uint64_t *sptep;
 	bool flush = false;
 
-	charge(t, COUNT_rmap_head, 1);
-	kvm_touch(t, kvm, addr, sizeof(head->val), false);
 	for_each_rmap_spte (t, kvm, head, &it, sptep) {
 		charge(t, COUNT_rmap_spte, 1);
+		charge(t, COUNT_clear_dirty, 1);
 		flush |= spte_update(t, kvm, sptep, spte_read(t, kvm, sptep) & ~PT_DIRTY);
 	}
 	return flush;
 }
 
-/* Calls @fn for each rmap of the slot from 4K pages up to @max_level. mmu_lock is let go between
- * two of them when others wait for it. 1 when any call was true, 0, or what mmu_lock() said. */
-static int
-for_each_slot_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, int max_level,
-		   bool (*fn)(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head))
+static void clear_dirty_masked(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			       gfn_t gfn, uint64_t mask)
+{
+	for (; mask; mask &= mask - 1) {
+		uint64_t addr;
+		struct kvm_rmap_head *head =
+			gfn_to_rmap(slot, gfn + __builtin_ctzll(mask), PG_LEVEL_4K, &addr);
+
+		charge(t, COUNT_dirty_page, 1);
+		charge(t, COUNT_rmap_head, 1);
+		kvm_touch(t, kvm, addr, sizeof(head->val), false);
+		rmap_clear_dirty(t, kvm, head);
+	}
+}
+
+/* Calls @fn for each rmap of the slot from pages of @min_level up to @max_level. mmu_lock is let go
+ * between two of them when others wait for it. 1 when any call was true, 0, or what mmu_lock()
+ * said. */
+static int for_each_slot_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			      int min_level, int max_level,
+			      bool (*fn)(struct task *t, struct kvm *kvm,
+					 const struct kvm_rmap_head *head))
 {
 	bool any = false;
 	int r = mmu_lock(t, kvm);
 
 	if (r)
 		return r;
-	for (int l = PG_LEVEL_4K; l <= max_level; l++) {
+	for (int l = min_level; l <= max_level; l++) {
 		uint64_t n = memslot_lpages(slot, l);
 
 		for (uint64_t i = 0; i < n; i++) {
@@ -123,9 +137,15 @@ static bool protect_for_log(struct task *t, struct kvm *kvm, const struct kvm_rm
 	return rmap_write_protect(t, kvm, head, false);
 }
 
-static int protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+static int protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			int min_level)
 {
-	return for_each_slot_rmap(t, kvm, slot, MAX_HUGE_LEVEL, protect_for_log);
+	return for_each_slot_rmap(t, kvm, slot, min_level, MAX_HUGE_LEVEL, protect_for_log);
+}
+
+static int clear_dirty_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	return for_each_slot_rmap(t, kvm, slot, PG_LEVEL_4K, PG_LEVEL_4K, rmap_clear_dirty);
 }
 
 /* The host maps nothing larger than 4 KiB, so that no spte can be larger than it is: each one's
@@ -148,7 +168,8 @@ static bool look_for_collapsible(struct task *t, struct kvm *kvm, const struct k
 
 static int zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 {
-	return for_each_slot_rmap(t, kvm, slot, MAX_HUGE_LEVEL - 1, look_for_collapsible);
+	return for_each_slot_rmap(t, kvm, slot, PG_LEVEL_4K, MAX_HUGE_LEVEL - 1,
+				  look_for_collapsible);
 }
 
 static bool zap_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn)
@@ -214,8 +235,9 @@ const struct mmu_backend mmu_backend_rmap = {
 	.write_protect_masked = write_protect_masked,
 	.write_protect_gfn = write_protect_gfn,
 	.write_protect_huge = write_protect_huge,
-	.clear_dirty_gfn = clear_dirty_gfn,
+	.clear_dirty_masked = clear_dirty_masked,
 	.protect_slot = protect_slot,
+	.clear_dirty_slot = clear_dirty_slot,
 	.zap_collapsible = zap_collapsible,
 	.zap_gfn = zap_gfn,
 	.for_each_shadow_page = for_each_shadow_page,

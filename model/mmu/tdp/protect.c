@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/tdp/tdp.h"
 
-/* Takes W from every leaf of the slot, as others map and unmap beside it. */
-static bool wrprot_range(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, gfn_t start,
-			 gfn_t end)
+/* What taking @bit, W or D, from an spte is charged as. */
+static uint16_t clear_count(uint64_t bit)
+{
+	return bit == PT_DIRTY ? COUNT_clear_dirty : COUNT_write_protect;
+}
+
+/* Takes @bit from every leaf of @min_level or larger, as others map and unmap beside it. */
+static bool clear_range(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, gfn_t start,
+			gfn_t end, int min_level, uint64_t bit)
 {
 	struct tdp_iter it;
 	bool any = false;
 
-	tdp_iter_begin(&it, t, kvm, root, PG_LEVEL_4K, start, COUNT_tdp_spte);
+	tdp_iter_begin(&it, t, kvm, root, min_level, start, COUNT_tdp_spte);
 	for_each_tdp_spte(&it, end)
 	{
 		if (tdp_iter_cond_resched(&it, true))
 			continue;
-		while (tdp_iter_leaf(&it) && spte_writable(it.old_spte)) {
-			charge(t, COUNT_write_protect, 1);
-			if (tdp_set_spte_atomic(&it, it.old_spte & ~PT_WRITABLE)) {
+		while (tdp_iter_leaf(&it) && (it.old_spte & bit)) {
+			charge(t, clear_count(bit), 1);
+			if (tdp_set_spte_atomic(&it, it.old_spte & ~bit)) {
 				any = true;
 				break;
 			}
@@ -25,7 +31,8 @@ static bool wrprot_range(struct task *t, struct kvm *kvm, struct kvm_mmu_page *r
 	return any;
 }
 
-static int protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+static int clear_slot(struct task *t, struct kvm *kvm, const struct kvm_memory_slot *slot,
+		      int min_level, uint64_t bit)
 {
 	struct kvm_mmu_page *root;
 	bool any = false;
@@ -33,10 +40,21 @@ static int protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 
 	if (r)
 		return r;
-	for_each_tdp_root(t, kvm, root, true) any |=
-		wrprot_range(t, kvm, root, slot->base_gfn, slot->base_gfn + slot->npages);
+	for_each_tdp_root(t, kvm, root, true) any |= clear_range(
+		t, kvm, root, slot->base_gfn, slot->base_gfn + slot->npages, min_level, bit);
 	mmu_read_unlock(t, kvm);
 	return any;
+}
+
+static int protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			int min_level)
+{
+	return clear_slot(t, kvm, slot, min_level, PT_WRITABLE);
+}
+
+static int clear_dirty_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	return clear_slot(t, kvm, slot, PG_LEVEL_4K, PT_DIRTY);
 }
 
 /* The entries that lead to a table of 4K sptes are those that could be large; the host maps nothing
@@ -92,7 +110,7 @@ static bool clear_masked(struct task *t, struct kvm *kvm, struct kvm_mmu_page *r
 		charge(t, COUNT_tdp_dirty, 1);
 		if (!(it.old_spte & bit))
 			continue;
-		charge(t, COUNT_write_protect, 1);
+		charge(t, clear_count(bit), 1);
 		tdp_set_spte(&it, it.old_spte & ~bit);
 		any = true;
 	}
@@ -162,11 +180,11 @@ static bool write_protect_huge(struct task *t, struct kvm *kvm, struct kvm_memor
 	return any;
 }
 
-static bool clear_dirty_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
-			    gfn_t gfn)
+static void clear_dirty_masked(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			       gfn_t gfn, uint64_t mask)
 {
 	(void)slot;
-	return clear_masked_all(t, kvm, gfn, 1, PT_DIRTY);
+	clear_masked_all(t, kvm, gfn, mask, PT_DIRTY);
 }
 
 static bool zap_leafs(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, gfn_t start,
@@ -211,8 +229,9 @@ const struct mmu_backend mmu_backend_tdp = {
 	.write_protect_masked = write_protect_masked,
 	.write_protect_gfn = write_protect_gfn,
 	.write_protect_huge = write_protect_huge,
-	.clear_dirty_gfn = clear_dirty_gfn,
+	.clear_dirty_masked = clear_dirty_masked,
 	.protect_slot = protect_slot,
+	.clear_dirty_slot = clear_dirty_slot,
 	.zap_collapsible = zap_collapsible,
 	.zap_gfn = zap_gfn,
 	.spte_gfn = spte_gfn,

@@ -26,7 +26,10 @@
 #define PT_TEST_GPA(i) (0x21000ull + (i)*PAGE_BYTES) /* maps 2 MiB of slot 1 each */
 #define LIST_GPA       0x100000ull
 #define LIST_PAGES     16u
-#define N_GIB	       4u
+#define VCPU_LIST_BYTES                                                                            \
+	(LIST_PAGES * PAGE_BYTES / GUEST_MAX_VCPUS) /* vCPU 1's list begins there                  \
+						     */
+#define N_GIB 4u
 
 /* Page-table entries as an OS leaves them: accessed, leaves also dirty, so that the software walk
  * has nothing to set. */
@@ -125,7 +128,7 @@ static void set_slot(struct guest *g, uint32_t slot, uint64_t gpa, uint64_t byte
 		die_errno("KVM_SET_USER_MEMORY_REGION slot %u", slot);
 }
 
-static void init_cpuid(struct guest *g)
+static void init_cpuid(struct guest *g, unsigned vcpu)
 {
 	const size_t entries = 128;
 	struct kvm_cpuid2 *cpuid = calloc(1, sizeof(*cpuid) + entries * sizeof(cpuid->entries[0]));
@@ -134,16 +137,16 @@ static void init_cpuid(struct guest *g)
 	cpuid->nent = (uint32_t)entries;
 	if (ioctl(g->kvm, KVM_GET_SUPPORTED_CPUID, cpuid) < 0)
 		die_errno("KVM_GET_SUPPORTED_CPUID");
-	if (ioctl(g->vcpu, KVM_SET_CPUID2, cpuid) < 0)
+	if (ioctl(g->vcpu[vcpu], KVM_SET_CPUID2, cpuid) < 0)
 		die_errno("KVM_SET_CPUID2");
 	free(cpuid);
 }
 
-static void init_sregs(struct guest *g)
+static void init_sregs(struct guest *g, unsigned vcpu)
 {
 	bool long_mode = g->opts.pte != GUEST_PTE_NONE;
 	struct kvm_sregs s;
-	if (ioctl(g->vcpu, KVM_GET_SREGS, &s) < 0)
+	if (ioctl(g->vcpu[vcpu], KVM_GET_SREGS, &s) < 0)
 		die_errno("KVM_GET_SREGS");
 	struct kvm_segment code = {
 		.limit = 0xffffffff,
@@ -169,7 +172,7 @@ static void init_sregs(struct guest *g)
 		s.cr4 = CR4_PAE;
 		s.efer = EFER_LME_LMA;
 	}
-	if (ioctl(g->vcpu, KVM_SET_SREGS, &s) < 0)
+	if (ioctl(g->vcpu[vcpu], KVM_SET_SREGS, &s) < 0)
 		die_errno("KVM_SET_SREGS");
 }
 
@@ -181,6 +184,19 @@ static void enable_manual(struct guest *g, uint64_t how)
 	};
 	if (how && ioctl(g->vm, KVM_ENABLE_CAP, &cap) < 0)
 		die_errno("KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2");
+}
+
+static void create_vcpu(struct guest *g, unsigned vcpu)
+{
+	g->vcpu[vcpu] = ioctl(g->vm, KVM_CREATE_VCPU, vcpu);
+	if (g->vcpu[vcpu] < 0)
+		die_errno("KVM_CREATE_VCPU %u", vcpu);
+	g->run[vcpu] =
+		mmap(NULL, g->run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->vcpu[vcpu], 0);
+	if (g->run[vcpu] == MAP_FAILED)
+		die_errno("mmap of kvm_run");
+	init_cpuid(g, vcpu);
+	init_sregs(g, vcpu);
 }
 
 void guest_create(struct guest *g, const struct guest_opts *opts)
@@ -207,75 +223,74 @@ void guest_create(struct guest *g, const struct guest_opts *opts)
 	set_slot(g, 0, 0, SLOT0_BYTES, g->low, 0);
 	guest_log(g, opts->logged);
 
-	g->vcpu = ioctl(g->vm, KVM_CREATE_VCPU, 0);
-	if (g->vcpu < 0)
-		die_errno("KVM_CREATE_VCPU");
 	int bytes = ioctl(g->kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
 	if (bytes < 0)
 		die_errno("KVM_GET_VCPU_MMAP_SIZE");
 	g->run_bytes = (uint64_t)bytes;
-	g->run = mmap(NULL, g->run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->vcpu, 0);
-	if (g->run == MAP_FAILED)
-		die_errno("mmap of kvm_run");
-	init_cpuid(g);
-	init_sregs(g);
+	for (unsigned i = 0; i < opts->vcpus; i++)
+		create_vcpu(g, i);
 }
 
 void guest_destroy(struct guest *g)
 {
-	munmap(g->run, g->run_bytes);
-	close(g->vcpu);
+	for (unsigned i = 0; i < g->opts.vcpus; i++) {
+		munmap(g->run[i], g->run_bytes);
+		close(g->vcpu[i]);
+	}
 	close(g->vm);
 	close(g->kvm);
 	munmap(g->mem, g->opts.slot_pages * PAGE_BYTES);
 	munmap(g->low, SLOT0_BYTES);
 }
 
-static void set_regs(struct guest *g, uint64_t rip, uint64_t count)
+static void set_regs(struct guest *g, unsigned vcpu, uint64_t rip, uint64_t count)
 {
 	struct kvm_regs regs = {
 		.rip = rip,
-		.rsi = LIST_GPA,
+		.rsi = LIST_GPA + vcpu * VCPU_LIST_BYTES,
 		.rcx = count,
 		.rsp = STACK_GPA,
 		.rflags = 2, /* the bit that is always set */
 	};
-	if (ioctl(g->vcpu, KVM_SET_REGS, &regs) < 0)
+	if (ioctl(g->vcpu[vcpu], KVM_SET_REGS, &regs) < 0)
 		die_errno("KVM_SET_REGS");
 }
 
-static void put_list(struct guest *g, uint64_t index, uint64_t gpa)
+static void put_list(struct guest *g, unsigned vcpu, uint64_t index, uint64_t gpa)
 {
 	uint32_t address = (uint32_t)gpa;
-	memcpy(g->low + LIST_GPA + index * sizeof(address), &address, sizeof(address));
+	memcpy(g->low + LIST_GPA + vcpu * VCPU_LIST_BYTES + index * sizeof(address), &address,
+	       sizeof(address));
 }
 
-void guest_load(struct guest *g, enum guest_loop loop, const uint32_t *pages, uint64_t n)
+void guest_load(struct guest *g, unsigned vcpu, enum guest_loop loop, const uint32_t *pages,
+		uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
-		put_list(g, i, TEST_GPA + pages[i] * PAGE_BYTES);
-	set_regs(g, loop_code[loop].gpa, n);
+		put_list(g, vcpu, i, TEST_GPA + pages[i] * PAGE_BYTES);
+	set_regs(g, vcpu, loop_code[loop].gpa, n);
 }
 
 void guest_load_setup(struct guest *g)
 {
 	for (uint64_t i = 0; i < LIST_PAGES; i++)
-		put_list(g, i, LIST_GPA + i * PAGE_BYTES);
-	set_regs(g, loop_code[GUEST_READ].gpa, LIST_PAGES);
+		put_list(g, 0, i, LIST_GPA + i * PAGE_BYTES);
+	set_regs(g, 0, loop_code[GUEST_READ].gpa, LIST_PAGES);
 }
 
 void guest_load_empty(struct guest *g)
 {
-	set_regs(g, EMPTY_GPA, 0);
+	set_regs(g, 0, EMPTY_GPA, 0);
 }
 
-void guest_run(struct guest *g)
+void guest_run(const struct guest *g, unsigned vcpu)
 {
-	while (ioctl(g->vcpu, KVM_RUN, 0) < 0)
+	while (ioctl(g->vcpu[vcpu], KVM_RUN, 0) < 0)
 		if (errno != EINTR && errno != EAGAIN)
 			die_errno("KVM_RUN");
-	if (g->run->exit_reason != KVM_EXIT_IO)
-		die("the guest left with exit reason %u, not with its OUT", g->run->exit_reason);
+	if (g->run[vcpu]->exit_reason != KVM_EXIT_IO)
+		die("the guest left with exit reason %u, not with its OUT",
+		    g->run[vcpu]->exit_reason);
 }
 
 void guest_log(struct guest *g, bool on)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * A VM with one vCPU on the running kernel's /dev/kvm, and the three loops that its guest can run.
+ * A VM on the running kernel's /dev/kvm, and the three loops that its vCPUs can run.
  *
  * Two slots: slot 0 holds the code, the guest's page tables and the page list; slot 1 is the memory
  * under test, mapped one to one at TEST_GPA. The host touches every page of both before the first
@@ -29,13 +29,15 @@ struct guest_opts {
 	enum guest_pte pte;
 	bool logged;	 /* slot 1 has KVM_MEM_LOG_DIRTY_PAGES from the start */
 	uint64_t manual; /* of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2; 0: not enabled */
+	unsigned vcpus;	 /* 1 to GUEST_MAX_VCPUS */
 };
 #define GUEST_MAX_SLOT_PAGES 16384u /* what the page list and the 4K tables have room for */
+#define GUEST_MAX_VCPUS	     2u	    /* which share the room for page lists */
 
 struct guest {
 	struct guest_opts opts;
-	int kvm, vm, vcpu;
-	struct kvm_run *run;
+	int kvm, vm, vcpu[GUEST_MAX_VCPUS];
+	struct kvm_run *run[GUEST_MAX_VCPUS];
 	uint64_t run_bytes;
 	uint8_t *low, *mem; /* host memory of slots 0 and 1 */
 };
@@ -46,13 +48,16 @@ enum guest_loop { GUEST_WRITE, GUEST_READ, GUEST_INC };
 void guest_create(struct guest *g, const struct guest_opts *opts);
 void guest_destroy(struct guest *g);
 
-/* Prepares @loop over @n pages of slot 1; guest_run() then enters it until its last OUT. */
-void guest_load(struct guest *g, enum guest_loop loop, const uint32_t *pages, uint64_t n);
-/* Prepares the READ loop over the pages of the page list itself. */
+/* Prepares @loop over @n pages of slot 1 on @vcpu; guest_run() then enters it until its last OUT.
+ */
+void guest_load(struct guest *g, unsigned vcpu, enum guest_loop loop, const uint32_t *pages,
+		uint64_t n);
+/* On vCPU 0, the READ loop over the pages of the page lists themselves. */
 void guest_load_setup(struct guest *g);
-/* Prepares a program that leaves at once. */
+/* On vCPU 0, a program that leaves at once. */
 void guest_load_empty(struct guest *g);
-void guest_run(struct guest *g);
+/* May be called by several threads for a vCPU each. */
+void guest_run(const struct guest *g, unsigned vcpu);
 
 /* KVM_SET_USER_MEMORY_REGION on slot 1: dirty logging on or off. */
 void guest_log(struct guest *g, bool on);

@@ -19,6 +19,7 @@ static const char *const pattern_names[N_PATTERNS] = {
 	[PATTERN_SEQUENTIAL] = "sequential",
 	[PATTERN_RANDOM] = "random",
 	[PATTERN_CLUSTERED16] = "clustered16",
+	[PATTERN_HALVES] = "halves",
 };
 
 const char *pattern_name(enum pattern p)
@@ -39,6 +40,7 @@ static const struct {
 	{"null", OP_NULL, true},      {"check-extension", OP_CHECK_EXTENSION, true},
 	{"empty", OP_EMPTY, true},    {"sweep", OP_SWEEP, false},
 	{"repeat", OP_REPEAT, false}, {"end", OP_END, false},
+	{"round", OP_ROUND, false},   {"write-threads", OP_WRITE_THREADS, true},
 };
 
 struct reader {
@@ -75,7 +77,7 @@ static enum pattern to_pattern(const struct reader *r, const char *text)
 	for (unsigned i = 0; text && i < N_PATTERNS; i++)
 		if (strcmp(text, pattern_names[i]) == 0)
 			return (enum pattern)i;
-	bad(r, "none, even, sequential, random or clustered16", text);
+	bad(r, "none, even, sequential, random, clustered16 or halves", text);
 }
 
 static uint64_t to_count(const struct reader *r, const char *text)
@@ -115,8 +117,10 @@ static void read_vm_option(const struct reader *r, struct statement *s, const ch
 		s->manual = KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE;
 	else if (strcmp(word, "manual-all-set") == 0)
 		s->manual = KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE | KVM_DIRTY_LOG_INITIALLY_SET;
+	else if (strcmp(word, "vcpus=2") == 0)
+		s->vcpus = 2;
 	else
-		bad(r, "logged, manual or manual-all-set", word);
+		bad(r, "logged, manual, manual-all-set or vcpus=2", word);
 }
 
 static void read_arguments(struct reader *r, struct statement *s)
@@ -124,6 +128,7 @@ static void read_arguments(struct reader *r, struct statement *s)
 	const char *word;
 	switch (s->op) {
 	case OP_VM:
+		s->vcpus = 1;
 		while ((word = next_word(r)))
 			read_vm_option(r, s, word);
 		break;
@@ -131,6 +136,11 @@ static void read_arguments(struct reader *r, struct statement *s)
 		s->number[s->n_numbers++] = to_count(r, next_word(r));
 		if (s->number[0] == 0 || (s->number[0] != PROGRAM_ALL && s->number[0] % 64))
 			bad(r, "a multiple of 64 pages, or all", NULL);
+		break;
+	case OP_ROUND:
+		word = next_word(r);
+		if (!word || strcmp(word, "none") != 0)
+			s->number[s->n_numbers++] = to_number(r, word, ROUNDS_MAX);
 		break;
 	case OP_PAGES:
 		s->pattern[s->n_patterns++] = to_pattern(r, next_word(r));

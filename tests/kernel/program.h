@@ -17,10 +17,12 @@ enum statement_op {
 	OP_WRITE,
 	OP_READ,
 	OP_INC,
+	OP_WRITE_THREADS, /* as OP_WRITE, each vCPU in a thread of its own */
 	OP_GET,
 	OP_CLEAR,
 	OP_LOG_ON,
 	OP_LOG_OFF,
+	OP_ROUND, /* what the column says from here on */
 	OP_NULL,
 	OP_CHECK_EXTENSION,
 	OP_EMPTY,
@@ -35,6 +37,7 @@ enum pattern {
 	PATTERN_SEQUENTIAL,
 	PATTERN_RANDOM,
 	PATTERN_CLUSTERED16,
+	PATTERN_HALVES, /* of two vCPUs each has its half */
 	N_PATTERNS,
 };
 const char *pattern_name(enum pattern p);
@@ -46,11 +49,13 @@ struct statement {
 	enum statement_op op;
 	bool logged;	 /* OP_VM */
 	uint64_t manual; /* OP_VM: of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2, 0: not enabled */
+	unsigned vcpus;	 /* OP_VM */
 	char phase[40];	 /* statements that are a phase */
 	enum pattern pattern[N_PATTERNS];
 	unsigned n_patterns; /* OP_PAGES: 1 */
 	uint64_t number[SWEEP_NUMBERS_MAX];
-	unsigned n_numbers; /* OP_PAGES: 0 or 1; OP_CLEAR: 1, pages per ioctl */
+	unsigned n_numbers; /* OP_PAGES: 0 or 1; OP_CLEAR: 1, pages per ioctl; OP_ROUND: 0 (none) or
+			       1 */
 	unsigned rounds;
 };
 

@@ -2,6 +2,7 @@
 #include "tests/kernel/record.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ struct recorder {
 	/* columns */
 	enum pattern pattern;
 	int64_t nr_dirty; /* negative: empty */
-	unsigned round;	  /* 0: empty */
+	int round;	  /* negative: empty */
 	bool pooled;	  /* the rounds repeat one steady state: their instructions are pooled */
 	/* the phase under way */
 	struct phase_key *key;
@@ -77,10 +78,10 @@ static struct phase_key *find_key(struct recorder *r, const char *phase)
 		snprintf(slot, sizeof(slot), "%" PRIu64, r->opts.slot_pages);
 	if (r->nr_dirty >= 0)
 		snprintf(nr, sizeof(nr), "%" PRId64, r->nr_dirty);
-	if (r->round && r->pooled && !r->tracing)
+	if (r->round >= 0 && r->pooled && !r->tracing)
 		snprintf(round, sizeof(round), "all");
-	else if (r->round)
-		snprintf(round, sizeof(round), "%u", r->round);
+	else if (r->round >= 0)
+		snprintf(round, sizeof(round), "%d", r->round);
 	snprintf(text, sizeof(text), "%s,%s,%s,%.*s%s",
 		 r->pattern == PATTERN_NONE ? "-" : pattern_name(r->pattern), nr, round, (int)star,
 		 phase, slot);
@@ -162,7 +163,39 @@ static void run_phase(struct recorder *r, const char *phase)
 {
 	phase_begin(r, phase);
 	uint64_t start = read_tsc();
-	guest_run(&r->guest);
+	guest_run(&r->guest, 0);
+	phase_end(r, read_tsc() - start);
+}
+
+struct thread {
+	pthread_t id;
+	const struct guest *guest;
+	unsigned vcpu;
+};
+
+static void *run_thread(void *arg)
+{
+	const struct thread *t = arg;
+	guest_run(t->guest, t->vcpu);
+	return NULL;
+}
+
+/* All vCPUs: one after the other, or each in a new thread. */
+static void run_all_phase(struct recorder *r, const char *phase, bool threads)
+{
+	struct thread t[GUEST_MAX_VCPUS];
+	unsigned n = r->guest.opts.vcpus;
+	phase_begin(r, phase);
+	uint64_t start = read_tsc();
+	for (unsigned i = 0; i < n; i++) {
+		t[i] = (struct thread){.guest = &r->guest, .vcpu = i};
+		if (!threads)
+			guest_run(&r->guest, i);
+		else if (pthread_create(&t[i].id, NULL, run_thread, &t[i]))
+			die("no thread for vCPU %u", i);
+	}
+	for (unsigned i = 0; threads && i < n; i++)
+		pthread_join(t[i].id, NULL);
 	phase_end(r, read_tsc() - start);
 }
 
@@ -209,6 +242,21 @@ static void end_vm(struct recorder *r)
 	r->has_guest = false;
 }
 
+static void *no_thread(void *arg)
+{
+	return arg;
+}
+
+/* The stack of a thread that ended is the next one's, with the huge page of its top split already.
+ * One such stack is what the matrix's VMM had before its first two threads, by the MMU notifiers
+ * that its first phase with threads shows. */
+static void leave_a_stack(void)
+{
+	pthread_t id;
+	if (pthread_create(&id, NULL, no_thread, NULL) || pthread_join(id, NULL))
+		die("no thread");
+}
+
 static void new_vm(struct recorder *r, const struct statement *s)
 {
 	struct guest_opts opts = {
@@ -216,15 +264,18 @@ static void new_vm(struct recorder *r, const struct statement *s)
 		.pte = r->opts.pte,
 		.logged = s->logged,
 		.manual = s->manual,
+		.vcpus = s->vcpus,
 	};
 	end_vm(r);
 	guest_create(&r->guest, &opts);
 	if (r->tracing)
 		stats_open(&r->stats, &r->guest);
 	r->has_guest = true;
+	if (s->vcpus > 1)
+		leave_a_stack();
 	r->pattern = PATTERN_NONE;
 	r->nr_dirty = -1;
-	r->round = 0;
+	r->round = -1;
 }
 
 static void choose_pages(struct recorder *r, enum pattern pattern, uint64_t number)
@@ -243,8 +294,17 @@ static void access_pages(struct recorder *r, const struct statement *s, enum gue
 {
 	if (r->n_pages == 0)
 		die("phase %s: no pages", s->phase); /* LOOP would run 2^64 times */
-	guest_load(&r->guest, loop, r->pages, r->n_pages);
-	run_phase(r, s->phase);
+	if (r->guest.opts.vcpus == 1) {
+		guest_load(&r->guest, 0, loop, r->pages, r->n_pages);
+		run_phase(r, s->phase);
+		return;
+	}
+	uint64_t each = r->n_pages / r->guest.opts.vcpus;
+	if (r->pattern != PATTERN_HALVES || each == 0)
+		die("phase %s: several vCPUs need halves of several pages", s->phase);
+	for (unsigned i = 0; i < r->guest.opts.vcpus; i++)
+		guest_load(&r->guest, i, loop, r->pages + i * each, each);
+	run_all_phase(r, s->phase, s->op == OP_WRITE_THREADS);
 }
 
 static void execute(struct recorder *r, const struct statement *s)
@@ -263,7 +323,11 @@ static void execute(struct recorder *r, const struct statement *s)
 		if (!s->n_numbers)
 			r->nr_dirty = -1;
 		break;
+	case OP_ROUND:
+		r->round = s->n_numbers ? (int)s->number[0] : -1;
+		break;
 	case OP_WRITE:
+	case OP_WRITE_THREADS:
 		access_pages(r, s, GUEST_WRITE);
 		break;
 	case OP_READ:
@@ -314,10 +378,10 @@ static size_t run_rounds(struct recorder *r, size_t first, unsigned rounds)
 	size_t end = first;
 	while (p->statement[end].op != OP_END)
 		end++;
-	for (r->round = 1; r->round <= rounds; r->round++)
+	for (r->round = 1; r->round <= (int)rounds; r->round++)
 		for (size_t i = first; i < end; i++)
 			execute(r, &p->statement[i]);
-	r->round = 0;
+	r->round = -1;
 	return end;
 }
 

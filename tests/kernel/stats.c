@@ -12,7 +12,8 @@
 
 #define DATA_BYTES_MAX 8192u
 
-static void open_one(struct stats *s, unsigned from, int owner)
+/* The VM's comes first, then the vCPUs', which all have the same statistics in the same places. */
+static void open_next(struct stats *s, int owner)
 {
 	struct kvm_stats_header head;
 	int fd = ioctl(owner, KVM_GET_STATS_FD, NULL);
@@ -34,44 +35,52 @@ static void open_one(struct stats *s, unsigned from, int owner)
 		const struct kvm_stats_desc *d = (const void *)(descs + i * desc_bytes);
 		size_t stop = d->offset + d->size * sizeof(uint64_t);
 		end = stop > end ? stop : end;
-		if (d->size != 1)
+		if (d->size != 1 || s->n_fds > 1)
 			continue;
 		if (s->n == STATS_MAX)
 			die("more than %d statistics", STATS_MAX);
 		struct stat *st = &s->stat[s->n++];
 		snprintf(st->name, sizeof(st->name), "%s", d->name);
 		st->gauge = (d->flags & KVM_STATS_TYPE_MASK) != KVM_STATS_TYPE_CUMULATIVE;
-		st->from = from;
+		st->of_vcpus = s->n_fds == 1;
 		st->offset = d->offset;
 	}
 	free(descs);
 	if (end > DATA_BYTES_MAX)
 		die("the statistics take %zu bytes", end);
-	s->fds[from].fd = fd;
-	s->fds[from].data_offset = head.data_offset;
-	s->fds[from].data_bytes = end;
+	s->fds[s->n_fds].fd = fd;
+	s->fds[s->n_fds].data_offset = head.data_offset;
+	s->fds[s->n_fds++].data_bytes = end;
 }
 
 void stats_open(struct stats *s, const struct guest *g)
 {
 	memset(s, 0, sizeof(*s));
-	open_one(s, 0, g->vm);
-	open_one(s, 1, g->vcpu);
+	open_next(s, g->vm);
+	for (unsigned i = 0; i < g->opts.vcpus; i++)
+		open_next(s, g->vcpu[i]);
 }
 
 void stats_close(struct stats *s)
 {
-	close(s->fds[0].fd);
-	close(s->fds[1].fd);
+	for (unsigned i = 0; i < s->n_fds; i++)
+		close(s->fds[i].fd);
 }
 
 void stats_read(const struct stats *s, uint64_t values[STATS_MAX])
 {
-	static char data[2][DATA_BYTES_MAX];
-	for (unsigned i = 0; i < 2; i++)
+	static char data[1 + GUEST_MAX_VCPUS][DATA_BYTES_MAX];
+	for (unsigned i = 0; i < s->n_fds; i++)
 		if (pread(s->fds[i].fd, data[i], s->fds[i].data_bytes, s->fds[i].data_offset) !=
 		    (ssize_t)s->fds[i].data_bytes)
 			die_errno("the statistics' values");
-	for (size_t i = 0; i < s->n; i++)
-		memcpy(&values[i], data[s->stat[i].from] + s->stat[i].offset, sizeof(values[i]));
+	for (size_t i = 0; i < s->n; i++) {
+		unsigned first = s->stat[i].of_vcpus, end = first ? s->n_fds : 1;
+		values[i] = 0;
+		for (unsigned from = first; from < end; from++) {
+			uint64_t value;
+			memcpy(&value, data[from] + s->stat[i].offset, sizeof(value));
+			values[i] += value;
+		}
+	}
 }

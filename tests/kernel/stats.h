@@ -9,8 +9,8 @@
 #include "tests/kernel/guest.h"
 
 /*
- * KVM_GET_STATS_FD of a VM and its vCPU: every statistic that is one number (histograms are left
- * out). Formats: Documentation/virt/kvm/api.rst, 4.134.
+ * KVM_GET_STATS_FD of a VM and its vCPUs, these added up: every statistic that is one number
+ * (histograms are left out). Formats: Documentation/virt/kvm/api.rst, 4.134.
  */
 #define STATS_MAX 160
 struct stats {
@@ -18,14 +18,15 @@ struct stats {
 	struct stat {
 		char name[64];
 		bool gauge;    /* an instant or a peak value, not a running sum */
-		unsigned from; /* index into fds */
+		bool of_vcpus; /* the sum of theirs, not the VM's own */
 		size_t offset; /* in that descriptor's data block */
 	} stat[STATS_MAX];
 	struct {
 		int fd;
 		int64_t data_offset;
 		size_t data_bytes;
-	} fds[2];
+	} fds[1 + GUEST_MAX_VCPUS]; /* the VM's, then each vCPU's */
+	unsigned n_fds;
 };
 
 void stats_open(struct stats *s, const struct guest *g);

@@ -15,6 +15,7 @@ static const struct matrix_case {
 	{"C_cap3", mx_case_c_cap3, true},
 	{"C_store1", mx_case_c_store1, true},
 	{"C_store3", mx_case_c_store3, true},
+	{"H", mx_case_h, true},
 	{"N", mx_case_n, true},
 };
 
@@ -47,6 +48,7 @@ static const char *const pattern_names[N_MATRIX_PATTERNS] = {
 	[MATRIX_SEQUENTIAL] = "sequential",
 	[MATRIX_RANDOM] = "random",
 	[MATRIX_CLUSTERED16] = "clustered16",
+	[MATRIX_HALVES] = "halves",
 };
 
 const char *matrix_pattern_name(enum matrix_pattern p)
@@ -96,6 +98,7 @@ int matrix_pages(enum matrix_pattern p, uint64_t slot_pages, uint64_t n, uint32_
 			pages[i] = (uint32_t)(i * slot_pages / n);
 		return 0;
 	case MATRIX_SEQUENTIAL:
+	case MATRIX_HALVES:
 		for (uint64_t i = 0; i < n; i++)
 			pages[i] = (uint32_t)i;
 		return 0;

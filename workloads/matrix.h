@@ -29,6 +29,7 @@ enum matrix_pattern {
 	MATRIX_SEQUENTIAL,
 	MATRIX_RANDOM,
 	MATRIX_CLUSTERED16,
+	MATRIX_HALVES, /* of two vCPUs, each its half of the slot */
 	N_MATRIX_PATTERNS
 };
 /* The word for it in the file; the pattern of that name or -1. */
@@ -40,6 +41,7 @@ int matrix_pattern_find(const char *name);
  *	random		distinct values of (x >> 33) % slot_pages, where x is 12345 + n stepped by
  *			x = x * 6364136223846793005 + 1442695040888963407 (D. Knuth's MMIX)
  *	clustered16	runs of 16 neighbours, the runs spread evenly
+ *	halves		i, as sequential
  * Errors: KVMSIM_EINVAL (n > slot_pages, no pattern), KVMSIM_ENOMEM. */
 int matrix_pages(enum matrix_pattern p, uint64_t slot_pages, uint64_t n, uint32_t *pages);
 

@@ -3,100 +3,115 @@
 
 /* The guest's instructions, its loops over a list of pages. */
 
+static uint64_t list_of(const struct kvm_vcpu *v)
+{
+	return MX_LIST + vcpu_id(v) * MX_VCPU_ENTRIES * 4;
+}
+
 /* What an access that must end in the guest returned: 0, a negative error, or the guest left where
  * the reference's does not. */
-static int retired(struct matrix *m, int r)
+static int retired(struct matrix *m, const struct kvm_vcpu *v, int r)
 {
 	if (r <= 0)
 		return r;
 	return kvmsim_err(m->o->errors, KVMSIM_ECHECK,
 			  "phase %s: unexpected exit to userspace (%d)", m->phase,
-			  (int)vcpu_exit_reason(m->vcpu));
+			  (int)vcpu_exit_reason(v));
 }
 
-int mx_insn_read(struct matrix *m, uint64_t rip, uint64_t gva, unsigned len, uint64_t *value)
+int mx_insn_read(struct matrix *m, struct kvm_vcpu *v, uint64_t rip, uint64_t gva, unsigned len,
+		 uint64_t *value)
 {
 	int r;
 
 	do {
-		r = vcpu_fetch(m->vcpu, rip);
-		r = r ? r : vcpu_read(m->vcpu, gva, len, value);
+		r = vcpu_fetch(v, rip);
+		r = r ? r : vcpu_read(v, gva, len, value);
 	} while (r == VCPU_RESTART);
-	return retired(m, r);
+	return retired(m, v, r);
 }
 
-int mx_insn_out(struct matrix *m, uint64_t rip)
+int mx_insn_out(struct matrix *m, struct kvm_vcpu *v, uint64_t rip)
 {
 	int r;
 
 	do {
-		r = vcpu_fetch(m->vcpu, rip);
-		r = r ? r : vcpu_out(m->vcpu, 0x10);
+		r = vcpu_fetch(v, rip);
+		r = r ? r : vcpu_out(v, 0x10);
 	} while (r == VCPU_RESTART);
-	if (r == VCPU_USERSPACE && vcpu_exit_reason(m->vcpu) == KVM_EXIT_IO)
+	if (r == VCPU_USERSPACE && vcpu_exit_reason(v) == KVM_EXIT_IO)
 		return 0;
-	return r ? retired(m, r)
+	return r ? retired(m, v, r)
 		 : kvmsim_err(m->o->errors, KVMSIM_ECHECK, "phase %s: OUT did not exit", m->phase);
 }
 
 /* The loop's second instruction: `mov [rax], ecx`, `mov edx, [rax]` or `inc dword [rax]`. */
-static int insn_access(struct matrix *m, uint64_t code, uint64_t gva, uint64_t ecx)
+static int insn_access(struct matrix *m, struct kvm_vcpu *v, uint64_t code, uint64_t gva,
+		       uint64_t ecx)
 {
 	uint64_t old;
 	int r;
 
 	do {
-		r = vcpu_fetch(m->vcpu, code + 1);
+		r = vcpu_fetch(v, code + 1);
 		if (r)
 			continue;
 		if (code == MX_CODE_WRITE)
-			r = vcpu_write(m->vcpu, gva, 4, ecx);
+			r = vcpu_write(v, gva, 4, ecx);
 		else if (code == MX_CODE_READ)
-			r = vcpu_read(m->vcpu, gva, 4, &old);
+			r = vcpu_read(v, gva, 4, &old);
 		else
-			r = vcpu_rmw(m->vcpu, gva, 4, ecx);
+			r = vcpu_rmw(v, gva, 4, ecx);
 	} while (r == VCPU_RESTART);
-	return retired(m, r);
+	return retired(m, v, r);
 }
 
 /* `loop`: the third instruction of each turn, where the turn's instructions are retired. */
-static int insn_loop(struct matrix *m, uint64_t code)
+static int insn_loop(struct matrix *m, struct kvm_vcpu *v, uint64_t code)
 {
 	int r;
 
 	do {
-		r = vcpu_fetch(m->vcpu, code + 3);
+		r = vcpu_fetch(v, code + 3);
 	} while (r == VCPU_RESTART);
-	r = r ? r : vcpu_gap(m->vcpu, 3);
-	return retired(m, r);
+	r = r ? r : vcpu_gap(v, 3);
+	return retired(m, v, r);
 }
 
-/* One phase: @n turns over the list that is in guest memory, then OUT. */
-static int run_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
+/* @n turns over the vCPU's list in guest memory, then OUT. */
+static int turns(struct matrix *m, struct kvm_vcpu *v, uint64_t code, uint64_t n)
 {
 	int err = 0;
 
-	vcpu_set_regs(m->vcpu);
-	mx_begin(m, phase);
 	for (uint64_t i = 0; i < n && !err; i++) {
 		uint64_t address = 0;
 
-		err = mx_insn_read(m, code, MX_LIST + i * 4, 4, &address); /* lodsd */
-		err = err ? err : insn_access(m, code, address, n - i);
-		err = err ? err : insn_loop(m, code);
+		err = mx_insn_read(m, v, code, list_of(v) + i * 4, 4, &address); /* lodsd */
+		err = err ? err : insn_access(m, v, code, address, n - i);
+		err = err ? err : insn_loop(m, v, code);
 	}
-	err = err ? err : mx_insn_out(m, code + 5);
-	return err ? err : mx_end(m, NULL, 0);
+	return err ? err : mx_insn_out(m, v, code + 5);
 }
 
+/* One phase: the first vCPU runs. */
+static int run_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
+{
+	int err;
+
+	vcpu_set_regs(m->vcpu);
+	mx_begin(m, phase);
+	err = turns(m, m->vcpu, code, n);
+	return err ? err : mx_end(m, NULL, 0);
+}
 /* Two list entries are one word of guest memory. */
-static void put_list(struct matrix *m, const uint32_t *pages, uint64_t n, uint64_t base)
+static void put_list(struct matrix *m, const struct kvm_vcpu *v, const uint32_t *pages, uint64_t n,
+		     uint64_t base)
 {
 	for (uint64_t i = 0; i < n; i += 2) {
 		uint64_t low = base + pages[i] * 4096ull;
 		uint64_t high = i + 1 < n ? base + pages[i + 1] * 4096ull : 0;
 
-		kvm_write_guest_u64(m->kvm, MX_LIST + i * 4, low | high << 32);
+		kvm_write_guest_u64(m->kvm, list_of(v) + i * 4, low | high << 32);
 	}
 }
 
@@ -107,7 +122,7 @@ int mx_setup(struct matrix *m)
 	for (uint32_t i = 0; i < MX_LIST_PAGES; i++)
 		lists[i] = i;
 	mx_key(m, MATRIX_NO_PATTERN, MATRIX_NONE, MATRIX_NONE);
-	put_list(m, lists, MX_LIST_PAGES, MX_LIST);
+	put_list(m, m->vcpu, lists, MX_LIST_PAGES, MX_LIST);
 	return run_loop(m, "setup", MX_CODE_READ, MX_LIST_PAGES);
 }
 
@@ -129,6 +144,81 @@ int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
 					    (unsigned long long)n,
 					    (unsigned long long)m->o->slot_pages)
 			       : err;
-	put_list(m, m->pages, n, MX_TEST);
+	put_list(m, m->vcpu, m->pages, n, MX_TEST);
 	return run_loop(m, phase, code, n);
+}
+
+/* ---- two vCPUs ---- */
+
+struct thread {
+	struct matrix *m;
+	struct kvm_vcpu *vcpu;
+	uint64_t code, n;
+	bool ended;
+};
+
+static int thread(struct task *t, void *arg)
+{
+	struct thread *self = arg;
+	int err;
+
+	vcpu_bind(self->vcpu, t);
+	kvm_unmap_hva_elsewhere(t, self->m->kvm); /* the guard page of its stack */
+	err = turns(self->m, self->vcpu, self->code, self->n);
+	kvm_unmap_hva_elsewhere(t, self->m->kvm); /* what it used of the stack */
+	self->ended = true;
+	task_wake(self->m->t, task_now(t));
+	return err;
+}
+
+static int run_threads(struct matrix *m, struct thread *threads)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < MX_VCPUS && !err; i++) {
+		const struct task_opts o = {.name = i ? "vcpu1" : "vcpu0",
+					    .fn = thread,
+					    .arg = &threads[i],
+					    .start = task_now(m->t),
+					    .stack_bytes = 256 << 10};
+		struct task *t;
+
+		err = task_create(m->sim, &o, &t);
+	}
+	/* Of the two new stacks of the reference's process one lies in a huge page, to be split. */
+	if (!m->had_threads)
+		kvm_unmap_hva_elsewhere(m->t, m->kvm);
+	m->had_threads = true;
+	while (!err && !(threads[0].ended && threads[1].ended))
+		err = task_block(m->t, WAIT_idle);
+	for (uint32_t i = 0; i < MX_VCPUS; i++)
+		vcpu_bind(m->vcpus[i], m->t);
+	return err;
+}
+
+int mx_halves(struct matrix *m, const char *phase, uint64_t code, bool threads)
+{
+	uint64_t half = m->o->slot_pages / MX_VCPUS;
+	struct thread t[MX_VCPUS];
+	int err = 0;
+
+	if (!half || half > MX_VCPU_ENTRIES)
+		return kvmsim_err(m->o->errors, KVMSIM_EUNSUPPORTED,
+				  "case %s: half a slot of %llu pages; a vCPU's list holds 1 to "
+				  "%llu",
+				  m->o->test_case, (unsigned long long)m->o->slot_pages,
+				  MX_VCPU_ENTRIES);
+	for (uint32_t i = 0; i < MX_VCPUS; i++) {
+		for (uint64_t k = 0; k < half; k++)
+			m->pages[k] = (uint32_t)(i * m->o->slot_pages / MX_VCPUS + k);
+		put_list(m, m->vcpus[i], m->pages, half, MX_TEST);
+		vcpu_set_regs(m->vcpus[i]);
+		t[i] = (struct thread){.m = m, .vcpu = m->vcpus[i], .code = code, .n = half};
+	}
+	mx_begin(m, phase);
+	if (threads)
+		err = run_threads(m, t);
+	for (uint32_t i = 0; i < MX_VCPUS && !threads && !err; i++)
+		err = turns(m, m->vcpus[i], code, half);
+	return err ? err : mx_end(m, NULL, 0);
 }

@@ -29,10 +29,10 @@ static int empty_run(struct matrix *m)
 	kvm_write_guest_u64(m->kvm, MX_LIST + 8, 0);
 	vcpu_set_regs(m->vcpu);
 	mx_begin(m, "empty_run");
-	err = mx_insn_read(m, MX_CODE_INTERP, MX_LIST, 4, &op);
-	err = err ? err : mx_insn_read(m, MX_CODE_INTERP + 2, MX_LIST + 4, 4, &address);
-	err = err ? err : mx_insn_read(m, MX_CODE_INTERP + 5, MX_LIST + 8, 8, &value);
-	err = err ? err : mx_insn_out(m, MX_CODE_INTERP + 49);
+	err = mx_insn_read(m, m->vcpu, MX_CODE_INTERP, MX_LIST, 4, &op);
+	err = err ? err : mx_insn_read(m, m->vcpu, MX_CODE_INTERP + 2, MX_LIST + 4, 4, &address);
+	err = err ? err : mx_insn_read(m, m->vcpu, MX_CODE_INTERP + 5, MX_LIST + 8, 8, &value);
+	err = err ? err : mx_insn_out(m, m->vcpu, MX_CODE_INTERP + 49);
 	return err ? err : mx_end(m, NULL, 0);
 }
 

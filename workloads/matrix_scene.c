@@ -80,6 +80,18 @@ static int set_slot1(struct matrix *m, uint32_t flags)
 	return kvm_set_user_memory_region(m->t, m->kvm, &test);
 }
 
+static int make_vcpu(struct matrix *m, uint32_t i)
+{
+	int err = kvm_create_vcpu(m->kvm, &m->vcpus[i]);
+
+	if (err)
+		return err;
+	vcpu_bind(m->vcpus[i], m->t);
+	if (m->o->pte != MATRIX_PTE_NONE)
+		vcpu_set_cr3(m->vcpus[i], PML4);
+	return 0;
+}
+
 static int vmm(struct task *t, void *arg)
 {
 	static const struct kvm_memory_region low = {
@@ -91,13 +103,10 @@ static int vmm(struct task *t, void *arg)
 	page_tables(m);
 	err = kvm_set_user_memory_region(t, m->kvm, &low);
 	err = err ? err : set_slot1(m, m->slot_flags);
-	err = err ? err : kvm_create_vcpu(m->kvm, &m->vcpu);
-	if (err)
-		return err;
-	vcpu_bind(m->vcpu, t);
-	if (m->o->pte != MATRIX_PTE_NONE)
-		vcpu_set_cr3(m->vcpu, PML4);
-	err = mx_setup(m);
+	for (uint32_t i = 0; i < (m->n_vcpus ? m->n_vcpus : 1) && !err; i++)
+		err = make_vcpu(m, i);
+	m->vcpu = m->vcpus[0];
+	err = err ? err : mx_setup(m);
 	err = err ? err : m->body(m);
 	if (!err && m->o->check)
 		err = kvm_check(m->kvm);

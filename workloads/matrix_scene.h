@@ -21,6 +21,8 @@
 #define MX_LIST		  0x100000ull
 #define MX_LIST_PAGES	  16ull
 #define MX_LIST_ENTRIES	  (MX_LIST_PAGES * 4096 / 4)
+#define MX_VCPUS	  2ull /* at most; of two each has half of the lists' room */
+#define MX_VCPU_ENTRIES	  (MX_LIST_ENTRIES / MX_VCPUS)
 #define MX_TEST		  0x10000000ull
 #define MX_MAX_CHUNKS	  63ull /* 4K tables for the test pages end where the device's begins */
 #define MX_MAX_SLOT_PAGES (1ull << 17) /* up to 0x30000000 */
@@ -64,11 +66,13 @@ struct matrix {
 	/* the VM */
 	const char *dirty; /* the case's own policy; NULL: the options' */
 	uint32_t slot_flags;
+	uint32_t n_vcpus; /* 0: one */
+	bool had_threads; /* the VMM has made threads before */
 	int (*body)(struct matrix *m);
 	struct sim *sim;
 	struct task *t;
 	struct kvm *kvm;
-	struct kvm_vcpu *vcpu;
+	struct kvm_vcpu *vcpu, *vcpus[MX_VCPUS]; /* the first, and all */
 	/* the phase that is going on */
 	const char *phase;
 	struct mx_counters counters;
@@ -83,7 +87,7 @@ struct matrix {
 	uint64_t *bitmap;
 };
 
-/* A fresh VM: slot 0 (code, tables, lists), slot 1 (the test pages) with @slot_flags, one vCPU;
+/* A fresh VM: slot 0 (code, tables, lists), slot 1 (the test pages) with @slot_flags, the vCPUs;
  * then the phase `setup`, which reads every list page once; then @body, in the VMM's task. */
 int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m));
 
@@ -98,6 +102,9 @@ void mx_key(struct matrix *m, enum matrix_pattern pattern, int64_t nr_dirty, int
 int mx_setup(struct matrix *m);
 /* One phase: a loop at @code over the first @n pages of the key's pattern; KVM_RUN until OUT. */
 int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n);
+/* One phase: each of the two vCPUs runs the loop at @code over its half of the slot; one after the
+ * other, or each in a thread of its own, which comes and goes in the phase. */
+int mx_halves(struct matrix *m, const char *phase, uint64_t code, bool threads);
 /* One phase: the dirty logging flag of slot 1 set or taken away. */
 int mx_log(struct matrix *m, const char *phase, bool on);
 /* One phase: GET_DIRTY_LOG of slot 1. */
@@ -107,8 +114,9 @@ int mx_get(struct matrix *m, const char *phase);
 int mx_clear(struct matrix *m, const char *phase, uint64_t chunk);
 
 /* One instruction, restarted until it retires. */
-int mx_insn_read(struct matrix *m, uint64_t rip, uint64_t gva, unsigned len, uint64_t *value);
-int mx_insn_out(struct matrix *m, uint64_t rip);
+int mx_insn_read(struct matrix *m, struct kvm_vcpu *v, uint64_t rip, uint64_t gva, unsigned len,
+		 uint64_t *value);
+int mx_insn_out(struct matrix *m, struct kvm_vcpu *v, uint64_t rip);
 
 /* A script is phases in a row, ended by a NULL phase; its loops run over n pages, its CLEARs in
  * chunks of n (0: the slot). */
@@ -129,6 +137,7 @@ int mx_case_c_cap1(struct matrix *m);
 int mx_case_c_cap3(struct matrix *m);
 int mx_case_c_store1(struct matrix *m);
 int mx_case_c_store3(struct matrix *m);
+int mx_case_h(struct matrix *m);
 int mx_case_n(struct matrix *m);
 
 #endif

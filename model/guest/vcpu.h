@@ -32,7 +32,8 @@
 
 struct kvm_vcpu;
 
-/* Ties the vCPU to the task that runs it. Once, from that task. */
+/* Ties the vCPU to the task that runs it, from that task. To another one only while the vCPU is
+ * outside KVM_RUN, as a VMM's thread hands it to another's. */
 void vcpu_bind(struct kvm_vcpu *v, struct task *t);
 struct task *vcpu_task(const struct kvm_vcpu *v);
 struct kvm *vcpu_kvm(const struct kvm_vcpu *v);

@@ -283,6 +283,12 @@ long kvm_collect_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, ui
 	return n;
 }
 
+void kvm_unmap_hva_elsewhere(struct task *t, struct kvm *kvm)
+{
+	touch_shared(t);
+	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_unmap_hva_range);
+}
+
 uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id)
 {
 	uint64_t n = kvm->stat[id];

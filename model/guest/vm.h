@@ -106,6 +106,10 @@ int kvm_clear_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t
  * without a dirty page. Returns and errors as kvm_get_dirty_log(). */
 long kvm_collect_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);
 
+/* Pages of the VMM's own memory are unmapped or protected where no slot has them (a thread's
+ * stack): the MMU notifier tells KVM, which finds nothing to zap. */
+void kvm_unmap_hva_elsewhere(struct task *t, struct kvm *kvm);
+
 /* Guest memory, as the host sees it, for page tables, op lists and code: pages that were written
  * here exist, and what the guest stores in them is kept; others read as zero (but see keep_stores
  * above). No time passes. */

@@ -9,7 +9,7 @@ void emulate_instruction(struct kvm_vcpu *v)
 
 	charge(v->task, COUNT_emulate, 1);
 	v->stat[STAT_insn_emulation]++;
-	if (!v->kvm->cpu->decode_assists && v->kvm->guest_paging)
+	if (!v->kvm->cpu->insn_bytes && v->kvm->guest_paging)
 		(void)guest_walk_addr(v, &gw, v->rip, PFERR_FETCH);
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_emulate_insn,
 			.gfn = v->rip >> PAGE_SHIFT);

@@ -11,37 +11,50 @@
  * first and nobody comes between its steps.
  */
 
+struct hw_fault {
+	uint64_t addr, code;
+	uint64_t grants; /* EPT_VIOLATION_READABLE and so on, of the entry that denies it */
+	bool guest;	 /* the guest's own tables deny it */
+};
+
+static uint64_t spte_grants(uint64_t spte)
+{
+	return EPT_VIOLATION_READABLE | (spte_writable(spte) ? EPT_VIOLATION_WRITABLE : 0) |
+	       (spte & PT_NX ? 0 : EPT_VIOLATION_EXECUTABLE);
+}
+
 /* Through the tables that KVM made. @need: PFERR_WRITE, PFERR_FETCH. True with the last entry and
- * its level, or false with the error code's PRESENT bit in *code. */
+ * its level, or false with the error code's PRESENT bit in f->code. An entry without A and D counts
+ * as accessed and dirty. */
 static bool walk_kvm_tables(struct kvm_vcpu *v, uint64_t addr, uint64_t need, uint64_t *leaf,
-			    int *leaf_level, uint64_t *code)
+			    int *leaf_level, struct hw_fault *f)
 {
 	struct kvm_mmu_page *sp = v->root.sp ? v->root.sp : v->pae_root[(addr >> 30) & 3];
+	bool ad = v->kvm->ad_enabled;
 
 	task_assert_first(v->task, "sptes, as hardware does");
-	if (v->kvm->tdp_enabled && addr >> 48) { /* no nested table reaches so far */
-		*code = 0;
+	f->code = f->grants = 0;
+	if (v->kvm->tdp_enabled && addr >> 48) /* no nested table reaches so far */
 		return false;
-	}
 	for (int level = sp->role.level;; level--) {
 		uint64_t *sptep = &sp->spt[pt_index(addr, level)], spte = *sptep;
 
-		if (!(spte & PT_PRESENT)) {
-			*code = 0;
+		if (!(spte & PT_PRESENT))
 			return false;
-		}
 		if (((need & PFERR_WRITE) && !spte_writable(spte)) ||
 		    ((need & PFERR_FETCH) && (spte & PT_NX))) {
-			*code = PFERR_PRESENT;
+			f->code = PFERR_PRESENT;
+			f->grants = spte_grants(spte);
 			return false;
 		}
-		spte |= PT_ACCESSED;
-		if (spte_last(spte, level) && (need & PFERR_WRITE))
+		if (ad)
+			spte |= PT_ACCESSED;
+		if (ad && spte_last(spte, level) && (need & PFERR_WRITE))
 			spte |= PT_DIRTY;
 		if (*sptep != spte) /* most walks find them set: leave the line clean */
 			*sptep = spte;
 		if (spte_last(spte, level)) {
-			*leaf = spte;
+			*leaf = ad ? spte : spte | PT_DIRTY;
 			*leaf_level = level;
 			return true;
 		}
@@ -68,11 +81,6 @@ void vcpu_prefetch_walk(const struct kvm_vcpu *v, gva_t gva)
 	}
 }
 
-struct hw_fault {
-	uint64_t addr, code;
-	bool guest; /* the guest's own tables deny it */
-};
-
 struct hw_translation {
 	gfn_t gfn;
 	int level; /* of the page that all tables map alike: the smallest of theirs */
@@ -83,6 +91,19 @@ struct hw_translation {
 static uint64_t reserved_bits(uint64_t pte, int level)
 {
 	return (pte & PT_NX) || (level == ROOT_LEVEL_4 && (pte & PT_PAGE_SIZE)) ? PFERR_RSVD : 0;
+}
+
+/* One entry of the guest's tables, read or changed. */
+static bool walk_to_table(struct kvm_vcpu *v, gpa_t gpa, uint64_t need, struct hw_fault *f)
+{
+	uint64_t leaf;
+	int level;
+
+	f->addr = gpa;
+	if (walk_kvm_tables(v, gpa, need, &leaf, &level, f))
+		return true;
+	f->code |= PFERR_GUEST_PAGE | PFERR_USER | need;
+	return false;
 }
 
 static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_translation *tr,
@@ -98,11 +119,8 @@ static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 		uint64_t set = PT_ACCESSED;
 
 		gpa = (pte & PT_ADDR_MASK) + pt_index(gva, level) * 8;
-		f->addr = gpa;
-		if (!walk_kvm_tables(v, gpa, table_need, &leaf, &leaf_level, &f->code)) {
-			f->code |= PFERR_GUEST_PAGE | PFERR_USER | table_need;
+		if (!walk_to_table(v, gpa, table_need, f))
 			return false;
-		}
 		pte = gmem_load(v->task, v->kvm, gpa, 8);
 		writable &= !!(pte & PT_WRITABLE);
 		if (!(pte & PT_PRESENT) || reserved_bits(pte, level) ||
@@ -116,6 +134,8 @@ static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 		if (spte_last(pte, level) && (need & PFERR_WRITE))
 			set |= PT_DIRTY;
 		if (~pte & set) {
+			if (!table_need && !walk_to_table(v, gpa, PFERR_WRITE, f))
+				return false;
 			pte |= set;
 			gmem_store(v->task, v->kvm, gpa, 8, pte, true);
 			store_log_add(v->kvm, gpa >> PAGE_SHIFT, task_now(v->task));
@@ -128,7 +148,7 @@ static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 		}
 	}
 	f->addr = gpa;
-	if (!walk_kvm_tables(v, gpa, need, &leaf, &leaf_level, &f->code)) {
+	if (!walk_kvm_tables(v, gpa, need, &leaf, &leaf_level, f)) {
 		f->code |= PFERR_GUEST_FINAL | PFERR_USER | need;
 		return false;
 	}
@@ -147,7 +167,7 @@ static bool walk_shadow(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 	int level;
 
 	f->addr = gva;
-	if (!walk_kvm_tables(v, gva, need, &leaf, &level, &f->code)) {
+	if (!walk_kvm_tables(v, gva, need, &leaf, &level, f)) {
 		f->code |= need;
 		if (v->kvm->tdp_enabled)
 			f->code |= PFERR_GUEST_FINAL | PFERR_USER;
@@ -162,17 +182,43 @@ static bool walk_shadow(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_
 	return true;
 }
 
+/* Of an EPT violation. A guest's table counts as written where EPT has A and D, and as read, too.
+ */
+static uint64_t ept_qualification(const struct hw_fault *f)
+{
+	bool table = f->code & PFERR_GUEST_PAGE;
+	uint64_t q = f->grants | EPT_VIOLATION_GVA_IS_VALID;
+
+	if (!table)
+		q |= EPT_VIOLATION_GVA_TRANSLATED;
+	if (f->code & PFERR_WRITE)
+		return q | EPT_VIOLATION_ACC_WRITE | (table ? EPT_VIOLATION_ACC_READ : 0);
+	return q | (f->code & PFERR_FETCH ? EPT_VIOLATION_ACC_INSTR : EPT_VIOLATION_ACC_READ);
+}
+
+static uint64_t ept_error_code(uint64_t q)
+{
+	uint64_t rwx = EPT_VIOLATION_READABLE | EPT_VIOLATION_WRITABLE | EPT_VIOLATION_EXECUTABLE;
+
+	return (q & EPT_VIOLATION_ACC_READ ? PFERR_USER : 0) |
+	       (q & EPT_VIOLATION_ACC_WRITE ? PFERR_WRITE : 0) |
+	       (q & EPT_VIOLATION_ACC_INSTR ? PFERR_FETCH : 0) | (q & rwx ? PFERR_PRESENT : 0) |
+	       (q & EPT_VIOLATION_GVA_TRANSLATED ? PFERR_GUEST_FINAL : PFERR_GUEST_PAGE);
+}
+
 static int handle_fault(struct kvm_vcpu *v, const struct hw_fault *f, gva_t gva, uint64_t need,
 			unsigned len, uint64_t value)
 {
 	uint16_t was = activity_enter(v->task, ACT_exit);
 	struct kvm *kvm = v->kvm;
+	bool ept = kvm->tdp_enabled && kvm->cpu->vmx;
+	uint64_t told = ept ? ept_qualification(f) : f->code;
 	int r;
 
 	vcpu_exit(v, kvm->tdp_enabled ? EXIT_NPF : EXIT_PF);
-	kvm_trace_event(v->task, kvm, v, .id = TRACE_kvm_page_fault, .code = f->code,
+	kvm_trace_event(v->task, kvm, v, .id = TRACE_kvm_page_fault, .code = told,
 			.gfn = f->addr >> PAGE_SHIFT);
-	r = kvm_mmu_page_fault(v, f->addr, f->code);
+	r = kvm_mmu_page_fault(v, f->addr, ept ? ept_error_code(told) : told);
 	if (r == RET_PF_EMULATE)
 		r = emulate_access(v, v->fault_gfn, gva, need, len, value);
 	else if (r >= 0)

@@ -10,10 +10,14 @@
 struct cpu_personality {
 	const char *name;
 	const char *summary;
+	bool vmx;		/* exits, and what qualifies them, are VMX's; otherwise SVM's */
 	bool tlb_survives_exit; /* translations are kept over an exit, until something flushes */
 	bool rmw_reads_first;	/* the first fault of a read-modify-write is a read */
-	bool decode_assists;	/* the exit hands over the instruction: no fetch to emulate it */
+	bool decode_assists;	/* INVLPG, MOV to CR3 and HLT need no emulator: the exit says all */
+	bool insn_bytes;	/* a page fault's exit hands over the instruction: no fetch of it */
+	bool nested_ad;		/* nested tables have A and D */
 	bool nested_pt_writes;	/* nested walks treat guest page-table reads as writes */
+	bool pml;		/* page-modification log: see model/mmu/cpu_log.h */
 	uint32_t tlb_entries;	/* a power of two */
 };
 

@@ -99,6 +99,29 @@ static int enter_guest(struct kvm_vcpu *v)
 	}
 }
 
+/* What kvm_exit prints. */
+static unsigned exit_code(const struct kvm_vcpu *v, unsigned reason)
+{
+	if (!v->kvm->cpu->vmx)
+		return reason;
+	switch (reason) {
+	case EXIT_CR3_WRITE:
+		return VMX_EXIT_CR_ACCESS;
+	case EXIT_PF:
+		return VMX_EXIT_EXCEPTION_NMI;
+	case EXIT_INTR:
+		return VMX_EXIT_EXTERNAL_INTERRUPT;
+	case EXIT_HLT:
+		return VMX_EXIT_HLT;
+	case EXIT_INVLPG:
+		return VMX_EXIT_INVLPG;
+	case EXIT_IOIO:
+		return VMX_EXIT_IO_INSTRUCTION;
+	default:
+		return VMX_EXIT_EPT_VIOLATION;
+	}
+}
+
 void vcpu_exit(struct kvm_vcpu *v, unsigned reason)
 {
 	charge(v->task, COUNT_vm_exit, 1);
@@ -107,7 +130,7 @@ void vcpu_exit(struct kvm_vcpu *v, unsigned reason)
 	v->mode = OUTSIDE_GUEST_MODE;
 	(void)ipi_receive(v->task);
 	v->stat[STAT_exits]++;
-	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_exit, .code = reason);
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_exit, .code = exit_code(v, reason));
 	if (!v->kvm->cpu->tlb_survives_exit)
 		tlb_flush(&v->tlb);
 }

@@ -209,7 +209,8 @@ int vcpu_invlpg(struct kvm_vcpu *v, uint64_t gva)
 	r = exit_begin(v, EXIT_INVLPG, &was);
 	if (r)
 		return r;
-	emulate_instruction(v);
+	if (!v->kvm->cpu->decode_assists)
+		emulate_instruction(v);
 	/* No shadow page is ever out of step with its guest table here: nothing to bring up. */
 	tlb_flush_gva(&v->tlb, gva);
 	v->stat[STAT_invlpg]++;
@@ -232,7 +233,8 @@ int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3)
 	r = exit_begin(v, EXIT_CR3_WRITE, &was);
 	if (r)
 		return r;
-	emulate_instruction(v);
+	if (!v->kvm->cpu->decode_assists)
+		emulate_instruction(v);
 	if (cr3 != v->cr3)
 		kvm_mmu_new_pgd(v, cr3);
 	v->cr3 = cr3;
@@ -262,7 +264,8 @@ int vcpu_hlt(struct kvm_vcpu *v)
 
 	if (r)
 		return r;
-	emulate_instruction(v);
+	if (!v->kvm->cpu->decode_assists)
+		emulate_instruction(v);
 	v->stat[STAT_halt_exits]++;
 	return exit_end(v, was, vcpu_to_userspace(v, KVM_EXIT_HLT));
 }

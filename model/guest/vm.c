@@ -57,6 +57,7 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 	if (r)
 		return r;
 	kvm->spte = spte_policy_find(d->name, strlen(d->name));
+	kvm->ad_enabled = !kvm->tdp_enabled || kvm->cpu->nested_ad;
 	kvm->backend =
 		kvm->tdp_enabled && kvm->preset->tdp_mmu ? &mmu_backend_tdp : &mmu_backend_rmap;
 	kvm->eager_page_split =

@@ -50,7 +50,7 @@ struct kvm_vm_opts {
 	const char *preset;	 /* "6.1-shadow" (NULL), "6.1-tdp" or "2.6.36": algorithms */
 	const char *dirty;	 /* "mask", "hybrid", or "walk,key=value"; NULL: the preset's */
 	const char *spte;	 /* NULL: the preset's */
-	const char *personality; /* "tcg", "amd"; NULL: "tcg" */
+	const char *personality; /* "tcg", "amd", "intel", ...; NULL: "tcg" */
 	const struct kvm_observer *observer; /* may be NULL */
 	struct cache *cache; /* touched by the host's structures; NULL: no cache model */
 	bool keep_stores;    /* keep what the guest stores in every page, not only in pages that

@@ -92,6 +92,7 @@ struct kvm {
 	struct policy_params dirty_params;
 	const struct spte_policy *spte;
 	bool tdp_enabled;
+	bool ad_enabled;       /* the tables that KVM makes have A and D */
 	bool eager_page_split; /* mappings are split ahead of the stores, on this back end */
 	bool guest_paging;     /* long mode; otherwise CR0.PG=0 */
 	bool check;
@@ -387,7 +388,7 @@ void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f);
 uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm_memory_slot *slot,
 		   unsigned access, gfn_t gfn, pfn_t pfn, uint64_t old, bool prefetch,
 		   bool host_writable, bool *wrprot);
-uint64_t nonleaf_spte(const struct kvm_mmu_page *sp);
+uint64_t nonleaf_spte(const struct kvm *kvm, const struct kvm_mmu_page *sp);
 /* An empty page of the pool. NULL, and kvm->dead: out of memory. */
 struct kvm_mmu_page *alloc_page_table(struct task *t, struct kvm *kvm);
 gfn_t sp_gfn(const struct kvm_mmu_page *sp, unsigned index);

@@ -64,6 +64,13 @@ static inline bool spte_writable(uint64_t spte)
 	return spte & PT_WRITABLE;
 }
 
+/* Without A and D an spte that nobody has used yet grants nothing, so that the first access is
+ * seen: a fault without mmu_lock gives back what was taken. */
+static inline bool spte_access_track(uint64_t spte)
+{
+	return spte_present(spte) && !(spte & PT_PRESENT);
+}
+
 static inline bool spte_last(uint64_t spte, int level)
 {
 	return level == PG_LEVEL_4K || (spte & PT_PAGE_SIZE);

@@ -52,7 +52,7 @@ enum kvm_trace_id {
 };
 const char *kvm_trace_name(enum kvm_trace_id id);
 
-/* SVM exit reasons, as kvm_exit prints them. */
+/* Exit reasons, SVM's. On a CPU with VMX kvm_exit prints VMX's: kvm_exit_code(). */
 enum {
 	EXIT_CR3_WRITE = 0x13,
 	EXIT_PF = 0x4e,
@@ -62,6 +62,26 @@ enum {
 	EXIT_IOIO = 0x7b,
 	EXIT_NPF = 0x400
 };
+/* VMX's basic exit reasons (SDM volume 3, appendix C). */
+enum {
+	VMX_EXIT_EXCEPTION_NMI = 0,
+	VMX_EXIT_EXTERNAL_INTERRUPT = 1,
+	VMX_EXIT_HLT = 12,
+	VMX_EXIT_INVLPG = 14,
+	VMX_EXIT_CR_ACCESS = 28,
+	VMX_EXIT_IO_INSTRUCTION = 30,
+	VMX_EXIT_EPT_VIOLATION = 48
+};
+
+/* The exit qualification of an EPT violation, which kvm_page_fault prints there. */
+#define EPT_VIOLATION_ACC_READ	     (1ull << 0)
+#define EPT_VIOLATION_ACC_WRITE	     (1ull << 1)
+#define EPT_VIOLATION_ACC_INSTR	     (1ull << 2)
+#define EPT_VIOLATION_READABLE	     (1ull << 3)
+#define EPT_VIOLATION_WRITABLE	     (1ull << 4)
+#define EPT_VIOLATION_EXECUTABLE     (1ull << 5)
+#define EPT_VIOLATION_GVA_IS_VALID   (1ull << 7)
+#define EPT_VIOLATION_GVA_TRANSLATED (1ull << 8)
 
 #define PFERR_PRESENT	  (1ull << 0)
 #define PFERR_WRITE	  (1ull << 1)

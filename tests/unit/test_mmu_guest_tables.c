@@ -306,15 +306,19 @@ static int logged_tables(struct scene *s, struct task *t)
 
 static void tables_in_a_logged_slot(void)
 {
+	static const char *const cpus[] = {"tcg", "amd", "intel", "intel-haswell", "intel-nehalem"};
 	struct scene_opts o = {.pte = SCENE_4K, .slot_pages = 512, .check = true};
 
-	EQ(scene(&o, logged_tables), 0);
-	o.personality = "amd";
-	EQ(scene(&o, logged_tables), 0);
-	o.paging = PAGING_TDP;
-	EQ(scene(&o, logged_tables), 0);
-	o.personality = "tcg";
-	EQ(scene(&o, logged_tables), 0);
+	for (int i = 0; i < 5; i++) {
+		o.personality = cpus[i];
+		o.paging = PAGING_SHADOW;
+		EQ(scene(&o, logged_tables), 0);
+		o.paging = PAGING_TDP;
+		EQ(scene(&o, logged_tables), 0);
+		o.preset = "6.1-tdp";
+		EQ(scene(&o, logged_tables), 0);
+		o.preset = NULL;
+	}
 }
 
 /* ---- read-only entries ---- */

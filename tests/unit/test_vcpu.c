@@ -186,7 +186,7 @@ static void vary(struct program *p, uint64_t seed)
 		.n_vcpus = 1 + seed % SCENE_MAX_VCPUS,
 		.dirty = policies[seed / 8 % 4],
 		.preset = seed % 7 == 6 ? "2.6.36" : NULL,
-		.personality = seed & 2 ? "amd" : "tcg",
+		.personality = cpus[seed / 2 % 5],
 		.params = params[seed / 2 % 4],
 		.host_absent = seed % 11 == 10,
 		.seed = seed,
@@ -351,7 +351,8 @@ static void bad_options(void)
 	struct scene_opts o = {.pte = SCENE_2M, .slot_pages = 64, .personality = "z80"};
 
 	EQ(scene(&o, contents), KVMSIM_ENOENT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "tcg, amd"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(scene_message, "tcg, amd, intel, intel-haswell, intel-nehalem"));
 	o.personality = NULL;
 	o.preset = "7.0";
 	EQ(scene(&o, contents), KVMSIM_ENOENT);

@@ -20,8 +20,20 @@ static bool access_allowed(const struct kvm_page_fault *f, uint64_t spte)
 	return f->write ? spte_writable(spte) : spte & PT_PRESENT;
 }
 
-/* Gives W back to a spte that only dirty logging has taken it from, without mmu_lock. The cmpxchg
- * is one touch: nobody can come between its look and its store. */
+/* What a fault can be answered with without mmu_lock: W again where only dirty logging has taken
+ * it, and, without A and D, what access tracking has taken. */
+static uint64_t restored_spte(const struct kvm_vcpu *v, const struct kvm_page_fault *f,
+			      uint64_t spte)
+{
+	if (!v->kvm->ad_enabled && spte_access_track(spte))
+		spte |= PT_PRESENT;
+	if (f->write && (spte & SPTE_MMU_WRITABLE))
+		spte |= PT_WRITABLE;
+	return spte;
+}
+
+/* The cmpxchg is one touch: nobody can come between its look and its store. D stays clear, so that
+ * a CPU with a log logs the store once more. */
 static bool fix_spte(struct kvm_vcpu *v, const struct kvm_page_fault *f, uint64_t *sptep,
 		     uint64_t old, uint64_t spte)
 {
@@ -29,16 +41,19 @@ static bool fix_spte(struct kvm_vcpu *v, const struct kvm_page_fault *f, uint64_
 	if (spte_reread(v->task, sptep) != old)
 		return false;
 	*sptep = spte;
-	mark_page_dirty_in_slot(v->task, v->kvm, f->slot, f->gfn);
+	if (spte_writable(spte) && !spte_writable(old))
+		mark_page_dirty_in_slot(v->task, v->kvm, f->slot, f->gfn);
 	return true;
 }
 
 static enum ret_pf fast_page_fault(struct kvm_vcpu *v, const struct kvm_page_fault *f)
 {
 	enum ret_pf ret = RET_PF_INVALID;
-	uint64_t spte = 0, *sptep;
+	uint64_t spte = 0, fixed, *sptep;
 
-	if (!v->kvm->preset->fast_page_fault || f->rsvd || !f->present || !f->write)
+	/* Not present may mean not used yet where there are no A bits. */
+	if (!v->kvm->preset->fast_page_fault || f->rsvd ||
+	    (f->present ? !f->write : v->kvm->ad_enabled))
 		return ret;
 	charge(v->task, COUNT_fast_page_fault, 1);
 	walk_lockless_begin(v);
@@ -51,13 +66,14 @@ static enum ret_pf fast_page_fault(struct kvm_vcpu *v, const struct kvm_page_fau
 			ret = RET_PF_SPURIOUS;
 			break;
 		}
-		if (!(spte & SPTE_MMU_WRITABLE))
+		fixed = restored_spte(v, f, spte);
+		if (fixed == spte || !access_allowed(f, fixed))
 			break;
 		/* A large page must be split first, to be logged page by page. */
-		if (sptep_to_sp(sptep)->role.level > PG_LEVEL_4K &&
+		if (sptep_to_sp(sptep)->role.level > PG_LEVEL_4K && spte_writable(fixed) &&
 		    (memslot_flags(v->task, f->slot) & MEMSLOT_LOG_DIRTY))
 			break;
-		if (fix_spte(v, f, sptep, spte, spte | PT_WRITABLE)) {
+		if (fix_spte(v, f, sptep, spte, fixed)) {
 			ret = RET_PF_FIXED;
 			break;
 		}

@@ -222,7 +222,7 @@ void link_shadow_page(struct kvm_vcpu *v, uint64_t *sptep, struct kvm_mmu_page *
 		kvm_flush_remote_tlbs(v->task, kvm);
 	}
 	charge(v->task, COUNT_link_page, 1);
-	spte_write(v->task, kvm, sptep, nonleaf_spte(sp));
+	spte_write(v->task, kvm, sptep, nonleaf_spte(kvm, sp));
 	if (pte_list_add(v->task, kvm, &sp->parent_ptes, sp->header_addr, sptep) < 0)
 		spte_write(v->task, kvm, sptep, 0);
 }

@@ -3,10 +3,10 @@
 
 #include "model/policy/preset.h"
 
-uint64_t nonleaf_spte(const struct kvm_mmu_page *sp)
+uint64_t nonleaf_spte(const struct kvm *kvm, const struct kvm_mmu_page *sp)
 {
 	return SPTE_MMU_PRESENT | sp->pfn << PAGE_SHIFT | PT_PRESENT | PT_WRITABLE | PT_USER |
-	       PT_ACCESSED;
+	       (kvm->ad_enabled ? PT_ACCESSED : 0);
 }
 
 bool spte_update(struct task *t, struct kvm *kvm, uint64_t *sptep, uint64_t spte)
@@ -42,7 +42,7 @@ uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm
 	uint64_t spte = SPTE_MMU_PRESENT | PT_PRESENT | pfn << PAGE_SHIFT;
 
 	*wrprot = false;
-	if (!prefetch)
+	if (!prefetch && kvm->ad_enabled)
 		spte |= PT_ACCESSED;
 	if (!(access & ACC_EXEC))
 		spte |= PT_NX;
@@ -62,10 +62,12 @@ uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm
 			*wrprot = must_protect(v->task, kvm, slot, gfn);
 			if (*wrprot)
 				spte &= ~(PT_WRITABLE | SPTE_MMU_WRITABLE);
-			else
+			else if (kvm->ad_enabled)
 				spte |= PT_DIRTY;
 		}
 	}
+	if (prefetch && !kvm->ad_enabled)
+		spte &= ~(PT_PRESENT | PT_WRITABLE);
 	if (spte_writable(spte))
 		mark_page_dirty_in_slot(v->task, kvm, slot, gfn);
 	return spte;

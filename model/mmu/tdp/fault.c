@@ -29,7 +29,7 @@ static bool link_table(struct kvm_vcpu *v, struct tdp_iter *it)
 	if (!sp)
 		return false;
 	charge(v->task, COUNT_link_page, 1);
-	if (!tdp_set_spte_atomic(it, nonleaf_spte(sp))) {
+	if (!tdp_set_spte_atomic(it, nonleaf_spte(v->kvm, sp))) {
 		call_rcu(v->task, v->kvm, sp);
 		return false;
 	}

@@ -21,7 +21,7 @@ struct run_opts {
 	const char *trace;	 /* path of a native trace, or NULL */
 	const char *scenario;	 /* path of a scenario INI, or NULL; one of the two */
 	const char *preset;	 /* NULL: 6.1-shadow */
-	const char *personality; /* of the CPU, "tcg" (NULL) or "amd" */
+	const char *personality; /* of the CPU, "tcg" (NULL), "amd", "intel", ... */
 	const char *dirty;	 /* policy with parameters */
 	const char *slot;	 /* name of the slot to log; NULL or "all": every slot */
 	const struct profile *profile;

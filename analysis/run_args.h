@@ -36,9 +36,10 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 /* Their lines of the verb's usage. */
 #define RUN_ARGS_USAGE                                                                             \
 	"  --kernel PRESET       era of the algorithms (default: the scenario's, 6.1-shadow)\n"    \
-	"  --cpu NAME            what the guest runs on: tcg (default) or amd, whose TLB "         \
+	"  --cpu NAME            what the guest runs on: tcg (default), or one whose TLB "         \
 	"survives\n"                                                                               \
-	"                        exits; all evidence is of tcg, whatever the profile\n"            \
+	"                        exits: amd, intel, ... (kvmsim list); all evidence is of tcg,\n"  \
+	"                        whatever the profile\n"                                           \
 	"  --interval N          guest instructions between collections, a multiple of the\n"      \
 	"                        trace's epoch (default: one epoch)\n"                             \
 	"  --slot NAME           memory slot to log, or all (default: the scenario's, all)\n"      \

@@ -170,6 +170,7 @@ static int run_program(struct program *p)
 static void vary(struct program *p, uint64_t seed)
 {
 	static const char *const policies[] = {"mask", "walk", "rmap-slot", "hybrid"};
+	static const char *const cpus[] = {"tcg", "amd", "intel", "intel-haswell", "intel-nehalem"};
 	static const char *const params[] = {"ipi_latency = 0\n", "ipi_latency = 7\n",
 					     "ipi_latency = 400\n",
 					     "ipi_latency = 2000\nl2_bytes = 4096\nl2_ways = 4\n"};

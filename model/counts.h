@@ -77,6 +77,7 @@
 	X(tdp_resched, "look whether the walk should let go of mmu_lock")                          \
 	X(tdp_dirty, "page of a word of dirty bits found by such a walk")                          \
 	X(tdp_change, "entry of the nested tables changed, told and accounted")                    \
+	X(split_spte, "spte made of a larger one that is split")                                   \
 	/* host */                                                                                 \
 	X(lock, "uncontended lock acquired and released")                                          \
 	X(ipi, "IPI sent")                                                                         \

@@ -47,7 +47,7 @@ struct kvm_vm_opts {
 	struct sim *sim;
 	enum kvm_paging paging;
 	enum guest_paging_mode mode;
-	const char *preset;	 /* "6.1-shadow" (NULL), "6.1-tdp" or "2.6.36": algorithms */
+	const char *preset;	 /* "6.1-shadow" (NULL), "6.1-tdp"...: algorithms */
 	const char *dirty;	 /* "mask", "hybrid", or "walk,key=value"; NULL: the preset's */
 	const char *spte;	 /* NULL: the preset's */
 	const char *personality; /* "tcg", "amd", "intel", ...; NULL: "tcg" */

@@ -123,6 +123,7 @@ struct kvm {
 	/* The TDP back end's: roots, newest first, and tables in use, which have no limit. */
 	struct list tdp_roots;
 	uint64_t n_tdp_pages;
+	struct list frozen_waiters; /* who waits until an entry is no longer frozen */
 	struct rcu rcu;
 
 	/* Shadow pages of a part of the guest that no trace shows: a walk meets them. They map

@@ -64,12 +64,6 @@ void mmu_read_unlock(struct task *t, struct kvm *kvm)
 		read_unlock(t, &kvm->mmu_lock.rw);
 }
 
-void mmu_read_lock_break(struct task *t, struct kvm *kvm)
-{
-	read_unlock(t, &kvm->mmu_lock.rw);
-	(void)read_lock(t, &kvm->mmu_lock.rw);
-}
-
 int slots_lock(struct task *t, struct kvm *kvm)
 {
 	return mutex_lock(t, &kvm->slots_lock);

@@ -27,8 +27,6 @@ int mmu_lock_break(struct task *t, struct kvm *kvm);
 /* The same for reading. */
 int mmu_read_lock(struct task *t, struct kvm *kvm);
 void mmu_read_unlock(struct task *t, struct kvm *kvm);
-/* The lock may be lost: the task is cancelled then. */
-void mmu_read_lock_break(struct task *t, struct kvm *kvm);
 /* [running] With the checkers on the run fails with KVMSIM_ECHECK and a message unless the task
  * holds mmu_lock, in either mode, which protects @what. */
 void mmu_lock_assert_held(struct task *t, const struct kvm *kvm, const char *what);

@@ -76,6 +76,14 @@ static inline bool spte_last(uint64_t spte, int level)
 	return level == PG_LEVEL_4K || (spte & PT_PAGE_SIZE);
 }
 
+/* What entry @i of a table of @level holds that takes the place of the larger @huge. */
+static inline uint64_t split_spte(uint64_t huge, int level, unsigned i)
+{
+	uint64_t spte = huge + (i * pages_per_level(level) << PAGE_SHIFT);
+
+	return level == PG_LEVEL_4K ? spte & ~PT_PAGE_SIZE : spte;
+}
+
 static inline pfn_t spte_pfn(uint64_t spte)
 {
 	return (spte & PT_ADDR_MASK) >> PAGE_SHIFT;

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-/* What 6.1 does whichever MMU it has. */
-#define LINUX_6_1                                                                                  \
+/* What 6.1 and those about it do whichever MMU they have. */
+#define LINUX_6_1 LINUX_5_16, .eager_split = EAGER_SPLIT_TDP
+#define LINUX_5_16                                                                                 \
 	.dirty = "mask", .spte = "none", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,                 \
-	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .zap_collapsible = true,   \
-	.eager_split = EAGER_SPLIT_TDP
+	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .zap_collapsible = true
 
 static const struct kvm_preset presets[] = {
 	{
@@ -20,6 +20,42 @@ static const struct kvm_preset presets[] = {
 		.summary = "Linux 6.1 with the TDP MMU (npt=1, tdp_mmu=1)",
 		LINUX_6_1,
 		.tdp_mmu = true,
+		.tdp_collapse = TDP_ZAP_TABLES,
+	},
+	{
+		/* What is told apart here of the TDP MMU's kernels is what they do with large
+		 * mappings: eager splits came with 5.18, zapping tables with 5.19, splits by a
+		 * fault with 6.2, recovery in place with 6.13. */
+		.name = "6.13-tdp",
+		.summary = "Linux 6.13: as 6.2-tdp, but large pages come back at once when logging "
+			   "ends",
+		LINUX_6_1,
+		.tdp_mmu = true,
+		.tdp_collapse = TDP_RECOVER,
+		.split_on_fault = true,
+		.split_unlocked = true,
+	},
+	{
+		.name = "6.2-tdp",
+		.summary = "Linux 6.2: as 6.1-tdp, but a fault splits a large page",
+		LINUX_6_1,
+		.tdp_mmu = true,
+		.tdp_collapse = TDP_ZAP_TABLES,
+		.split_on_fault = true,
+	},
+	{
+		.name = "5.18-tdp",
+		.summary = "Linux 5.18: as 6.1-tdp, but ending logging takes sptes out one by one",
+		LINUX_6_1,
+		.tdp_mmu = true,
+		.tdp_collapse = TDP_ZAP_LEAVES,
+	},
+	{
+		.name = "5.16-tdp",
+		.summary = "Linux 5.16: as 5.18-tdp, but large pages are split by the first store",
+		LINUX_5_16,
+		.tdp_mmu = true,
+		.tdp_collapse = TDP_ZAP_LEAVES,
 	},
 	{
 		/* Prefetching came with 2.6.37, fast page faults with 3.6, the slot's rmaps took

@@ -21,6 +21,13 @@ enum eager_split {
 	EAGER_SPLIT_ALL	 /* in shadow pages too */
 };
 
+/* What the TDP MMU does about sptes that could be larger, when logging ends. */
+enum tdp_collapse {
+	TDP_ZAP_LEAVES, /* takes each out, and flushes for each */
+	TDP_ZAP_TABLES, /* takes the tables out that they are in (since 5.19) */
+	TDP_RECOVER /* puts the larger one in the table's place, and flushes once (since 6.13) */
+};
+
 struct kvm_preset {
 	const char *name;
 	const char *summary;
@@ -35,6 +42,11 @@ struct kvm_preset {
 	bool list_prefetch;   /* walking a list prefetches the next node (list.h until 3.0) */
 	bool protect_by_walk; /* enabling the log walks the shadow pages */
 	bool tdp_mmu;	      /* two-dimensional paging has the TDP back end */
+	/* and there: */
+	enum tdp_collapse tdp_collapse;
+	bool split_on_fault; /* a fault splits a large spte; otherwise it takes it out */
+	bool split_unlocked; /* a split lets go of mmu_lock for its table, each time */
+	/* On either: */
 	bool zap_collapsible; /* disabling it looks for sptes that can be larger */
 };
 

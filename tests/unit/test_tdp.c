@@ -78,10 +78,11 @@ static int dirty_log(struct scene *s, struct task *t)
 	EQ(s->last[TRACE_kvm_tdp_mmu_spte_changed].was, SPTE_WRITABLE);
 	EQ(s->last[TRACE_kvm_tdp_mmu_spte_changed].now, SPTE_READ_ONLY);
 	EQ(STAT(s, remote_tlb_flush_requests), 1);
-	/* root and level 3 on the way down; of level 2 each of the 8 entries, again on the way up,
-	 * and the one after the slot; all of 8 tables */
-	EQ(COUNT(s, tdp_spte), 2 + 8 + 8 + 1 + 4096);
-	EQ(COUNT(s, tdp_resched), 2 + 8 + 4096);
+	/* To split: root and level 3 on the way down, level 2 from the slot's first entry to the
+	 * one after. To protect: the same, each of the 8 entries of level 2 again on the way up,
+	 * and all of 8 tables. */
+	EQ(COUNT(s, tdp_spte), 2 + 8 + 1 + 2 + 8 + 8 + 1 + 4096);
+	EQ(COUNT(s, tdp_resched), 2 + 8 + 2 + 8 + 4096);
 	mark(s);
 	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), 0);
 	EQ(STAT(s, remote_tlb_flush_requests), 0);

@@ -1,40 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/tdp/tdp.h"
 
-struct kvm_mmu_page *tdp_alloc_sp(struct kvm_vcpu *v, gfn_t gfn, union kvm_mmu_page_role role)
+#include "model/policy/preset.h"
+
+/* Sees to it that the entry leads to a table. False: another vCPU changed it meanwhile, or there is
+ * no memory; the fault is taken again. */
+static bool lead_to_table(struct kvm_vcpu *v, struct tdp_iter *it)
 {
 	struct kvm_mmu_page *sp;
+	bool ok;
 
-	charge(v->task, COUNT_get_page, 1);
-	sp = alloc_page_table(v->task, v->kvm);
-	if (!sp)
-		return NULL;
-	sp->role = role;
-	sp->gfn = gfn;
-	sp->tdp_mmu_page = true;
-	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_get_page, .gfn = gfn,
-			.level = role.level, .direct = role.direct, .created = true);
-	return sp;
-}
-
-/* A table below the entry, which has none. False: another vCPU changed the entry meanwhile, or
- * there is no memory; the fault is taken again. */
-static bool link_table(struct kvm_vcpu *v, struct tdp_iter *it)
-{
-	union kvm_mmu_page_role role = sptep_to_sp(it->sptep)->role;
-	struct kvm_mmu_page *sp;
-
-	role.level--;
-	sp = tdp_alloc_sp(v, it->gfn, role);
-	if (!sp)
-		return false;
-	charge(v->task, COUNT_link_page, 1);
-	if (!tdp_set_spte_atomic(it, nonleaf_spte(v->kvm, sp))) {
-		call_rcu(v->task, v->kvm, sp);
-		return false;
+	if (tdp_iter_huge(it) && !v->kvm->preset->split_on_fault) {
+		if (!tdp_zap_spte_atomic(it))
+			return false;
+		it->old_spte = spte_reread(it->t, it->sptep);
 	}
-	v->kvm->n_tdp_pages++;
-	return true;
+	if (it->old_spte == REMOVED_SPTE)
+		return false;
+	if (spte_present(it->old_spte) && !tdp_iter_huge(it))
+		return true;
+	sp = tdp_alloc_sp(it->t, it->kvm);
+	if (!sp)
+		return false;
+	if (tdp_iter_huge(it)) {
+		ok = tdp_split_huge_page(it, v, sp, true);
+	} else {
+		tdp_init_child_sp(it, v, sp);
+		ok = tdp_link_sp(it, sp, true);
+	}
+	if (!ok)
+		call_rcu(it->t, it->kvm, sp);
+	return ok;
 }
 
 static enum ret_pf map_target(struct kvm_vcpu *v, const struct kvm_page_fault *f,
@@ -51,6 +47,8 @@ static enum ret_pf map_target(struct kvm_vcpu *v, const struct kvm_page_fault *f
 		ret = RET_PF_SPURIOUS;
 	else if (!tdp_set_spte_atomic(it, spte))
 		return RET_PF_RETRY;
+	else if (spte_present(it->old_spte) && !tdp_iter_leaf(it))
+		kvm_flush_remote_tlbs(v->task, v->kvm); /* it takes the place of a table */
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_set_spte, .level = it->level,
 			.gfn = it->gfn, .spte = spte, .writable = spte_writable(spte));
 	return ret;
@@ -72,8 +70,7 @@ int tdp_map(struct kvm_vcpu *v, struct kvm_page_fault *f)
 				r = map_target(v, f, &it);
 			break;
 		}
-		if (!spte_present(it.old_spte) &&
-		    (it.old_spte == REMOVED_SPTE || !link_table(v, &it)))
+		if (!lead_to_table(v, &it))
 			break;
 	}
 	tdp_iter_end(&it);

@@ -108,21 +108,41 @@ void tdp_iter_next(struct tdp_iter *it)
 	it->valid = false;
 }
 
-bool tdp_iter_cond_resched(struct tdp_iter *it, bool shared)
+bool tdp_iter_need_resched(struct tdp_iter *it)
 {
 	charge(it->t, COUNT_tdp_resched, 1);
 	if (it->next_gfn == it->yielded_gfn)
 		return false;
 	touch_shared(it->t);
 	task_assert_first(it->t, "who waits for mmu_lock");
-	if (!rwlock_is_contended(&it->kvm->mmu_lock.rw))
-		return false;
+	return rwlock_is_contended(&it->kvm->mmu_lock.rw);
+}
+
+void tdp_iter_unlock(struct tdp_iter *it, bool shared)
+{
 	rcu_read_unlock(it->t, it->kvm, &it->rcu);
 	if (shared)
-		mmu_read_lock_break(it->t, it->kvm);
+		mmu_read_unlock(it->t, it->kvm);
 	else
-		(void)mmu_lock_break(it->t, it->kvm);
+		mmu_unlock(it->t, it->kvm);
+}
+
+void tdp_iter_relock(struct tdp_iter *it, bool shared)
+{
+	/* When it fails the task is cancelled, and what unlocks looks whether it is held. */
+	if (shared)
+		(void)mmu_read_lock(it->t, it->kvm);
+	else
+		(void)mmu_lock(it->t, it->kvm);
 	rcu_read_lock(it->t, it->kvm, &it->rcu);
 	it->yielded = true;
+}
+
+bool tdp_iter_cond_resched(struct tdp_iter *it, bool shared)
+{
+	if (!tdp_iter_need_resched(it))
+		return false;
+	tdp_iter_unlock(it, shared);
+	tdp_iter_relock(it, shared);
 	return true;
 }

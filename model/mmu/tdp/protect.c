@@ -57,37 +57,6 @@ static int clear_dirty_slot(struct task *t, struct kvm *kvm, struct kvm_memory_s
 	return clear_slot(t, kvm, slot, PG_LEVEL_4K, PT_DIRTY);
 }
 
-/* The entries that lead to a table of 4K sptes are those that could be large; the host maps nothing
- * larger than 4 KiB, so that none is taken. An entry that begins before the slot cannot be. */
-static void look_for_collapsible(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root,
-				 const struct kvm_memory_slot *slot)
-{
-	struct tdp_iter it;
-
-	tdp_iter_begin(&it, t, kvm, root, PG_LEVEL_2M, slot->base_gfn, COUNT_tdp_spte);
-	for_each_tdp_spte(&it, slot->base_gfn + slot->npages)
-	{
-		if (tdp_iter_cond_resched(&it, true))
-			continue;
-		if (it.level <= MAX_HUGE_LEVEL && spte_present(it.old_spte) &&
-		    it.gfn >= slot->base_gfn)
-			charge(t, COUNT_host_level, 1);
-	}
-	tdp_iter_end(&it);
-}
-
-static int zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
-{
-	struct kvm_mmu_page *root;
-	int r = mmu_read_lock(t, kvm);
-
-	if (r)
-		return r;
-	for_each_tdp_root(t, kvm, root, true) look_for_collapsible(t, kvm, root, slot);
-	mmu_read_unlock(t, kvm);
-	return 0;
-}
-
 /* Takes @bit, W or D, from the 4K sptes of the frames in @mask. */
 static bool clear_masked(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, gfn_t gfn,
 			 uint64_t mask, uint64_t bit)
@@ -232,7 +201,8 @@ const struct mmu_backend mmu_backend_tdp = {
 	.clear_dirty_masked = clear_dirty_masked,
 	.protect_slot = protect_slot,
 	.clear_dirty_slot = clear_dirty_slot,
-	.zap_collapsible = zap_collapsible,
+	.zap_collapsible = tdp_zap_collapsible,
+	.split_huge = tdp_split_huge,
 	.zap_gfn = zap_gfn,
 	.spte_gfn = spte_gfn,
 	.walk_lockless = tdp_walk_lockless,

@@ -19,9 +19,10 @@ struct kvm_mmu_page *tdp_get_root(struct kvm_vcpu *v)
 			root->root_count++;
 			return root;
 		}
-	root = tdp_alloc_sp(v, 0, role);
+	root = tdp_alloc_sp(v->task, kvm);
 	if (!root)
 		return NULL;
+	tdp_init_sp(v->task, kvm, v, root, 0, role);
 	root->root_count = 2;
 	list_add(&root->link, &kvm->tdp_roots);
 	kvm->n_tdp_pages++;

@@ -16,6 +16,34 @@ static enum spte_grants grants(uint64_t spte)
 				     : SPTE_READ_ONLY;
 }
 
+struct frozen_waiter {
+	struct list link;
+	struct task *task;
+};
+
+/* What an entry holds when nobody keeps it frozen. */
+static uint64_t read_unfrozen(struct task *t, struct kvm *kvm, const uint64_t *sptep)
+{
+	struct frozen_waiter w = {.task = t};
+	uint64_t spte;
+
+	while ((spte = spte_reread(t, sptep)) == REMOVED_SPTE && !task_canceled(t)) {
+		list_add(&w.link, &kvm->frozen_waiters);
+		(void)task_block(t, WAIT_lock);
+		list_del(&w.link);
+	}
+	return spte;
+}
+
+static void unfreeze(struct task *t, struct kvm *kvm, uint64_t *sptep)
+{
+	struct frozen_waiter *w;
+
+	spte_write(t, kvm, sptep, 0);
+	list_for_each_entry (w, &kvm->frozen_waiters, link)
+		task_wake(w->task, task_now(t));
+}
+
 /* Takes an entry of a table that nothing leads to any more. Under a shared lock a fault may be
  * filling it in: what it puts there is taken, too. */
 static void remove_entry(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, unsigned i,
@@ -27,7 +55,7 @@ static void remove_entry(struct task *t, struct kvm *kvm, struct kvm_mmu_page *s
 	if (!shared && !spte_present(old))
 		return;
 	kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), true);
-	old = spte_reread(t, sptep);
+	old = read_unfrozen(t, kvm, sptep);
 	*sptep = REMOVED_SPTE;
 	changed_spte(t, kvm, sp_gfn(sp, i), old, REMOVED_SPTE, sp->role.level, shared);
 }
@@ -84,5 +112,14 @@ bool tdp_set_spte_atomic(struct tdp_iter *it, uint64_t spte)
 	}
 	*it->sptep = spte;
 	changed_spte(it->t, it->kvm, it->gfn, now, spte, it->level, true);
+	return true;
+}
+
+bool tdp_zap_spte_atomic(struct tdp_iter *it)
+{
+	if (!tdp_set_spte_atomic(it, REMOVED_SPTE))
+		return false;
+	kvm_flush_remote_tlbs(it->t, it->kvm);
+	unfreeze(it->t, it->kvm, it->sptep);
 	return true;
 }

@@ -59,6 +59,11 @@
 	X(bitmap_copy, "word copied to or from userspace")                                         \
 	X(dirty_word, "non-zero bitmap word taken")                                                \
 	X(clear_word, "bits of a bitmap word cleared that userspace named")                        \
+	X(ring_push, "entry pushed into a vCPU's dirty ring")                                      \
+	X(ring_full, "entry to the guest refused, since the dirty ring is full")                   \
+	X(ring_collect, "entry of a dirty ring read by userspace")                                 \
+	X(reset_dirty_rings, "RESET_DIRTY_RINGS call, fixed part")                                 \
+	X(ring_reset, "entry of a dirty ring reset")                                               \
 	X(rearm_word, "word of dirty bits handed to the MMU")                                      \
 	X(dirty_page, "dirty bit handled")                                                         \
 	X(rmap_head, "rmap head of one frame looked up")                                           \
@@ -100,6 +105,7 @@ enum model_count {
 	X(memslot, "SET_USER_MEMORY_REGION")                                                       \
 	X(get_dirty_log, "GET_DIRTY_LOG")                                                          \
 	X(clear_dirty_log, "CLEAR_DIRTY_LOG")                                                      \
+	X(reset_dirty_rings, "RESET_DIRTY_RINGS")                                                  \
 	X(userspace, "the VMM's own code")
 
 enum model_activity {

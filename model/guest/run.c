@@ -13,6 +13,7 @@ static void kvm_run_begin(struct kvm_vcpu *v)
 		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmio, .code = MMIO_READ);
 	v->mmio_read_pending = false;
 	v->in_run = true;
+	task_set_private(v->task, v); /* the running vCPU: who dirties a page */
 	v->exit_reason = KVM_EXIT_NONE;
 }
 
@@ -23,6 +24,7 @@ int vcpu_to_userspace(struct kvm_vcpu *v, unsigned reason)
 	v->stat[STAT_host_state_reload]++;
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_userspace_exit, .code = reason);
 	v->in_run = false;
+	task_set_private(v->task, NULL);
 	v->exit_reason = reason;
 	return VCPU_USERSPACE;
 }
@@ -72,11 +74,31 @@ static void serve_requests(struct kvm_vcpu *v)
 		v->stat[STAT_req_event]++;
 }
 
-static int enter_guest(struct kvm_vcpu *v)
+/* The vCPU has no room to log what it may dirty: KVM_RUN returns, the VMM makes room, and calls it
+ * again. */
+static int leave_full(struct kvm_vcpu *v)
 {
 	int r;
 
+	(void)vcpu_to_userspace(v, KVM_EXIT_DIRTY_RING_FULL);
+	r = ring_full(v);
+	if (!r)
+		kvm_run_begin(v);
+	return r;
+}
+
+static int enter_guest(struct kvm_vcpu *v)
+{
+	const struct dirty_policy *dirty = v->kvm->dirty;
+	int r;
+
 	for (;;) {
+		if (dirty->vcpu_full && dirty->vcpu_full(v)) {
+			r = leave_full(v);
+			if (r)
+				return r;
+			continue;
+		}
 		serve_requests(v);
 		if (!v->root_valid) {
 			r = kvm_mmu_load(v);
@@ -92,6 +114,7 @@ static int enter_guest(struct kvm_vcpu *v)
 		if (v->requests)
 			continue;
 		v->mode = IN_GUEST_MODE;
+		v->entered = task_now(v->task);
 		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_entry);
 		if (v->kvm->cache && cache_vm_entry(v->task, v->kvm->cache) < 0)
 			v->kvm->dead = true;

@@ -18,6 +18,23 @@ void vcpu_exit(struct kvm_vcpu *v, unsigned reason);
 /* KVM_RUN returns to userspace with @reason: VCPU_USERSPACE. */
 int vcpu_to_userspace(struct kvm_vcpu *v, unsigned reason);
 
+/* ---- vm.c ---- */
+
+/* A task cannot be in guest mode and in userspace: a vCPU of the VM that it left there is fetched
+ * out. 0 or KVMSIM_ECANCELED. */
+int leave_run(struct task *t, struct kvm *kvm);
+/* The same, and on into an ioctl. */
+int ioctl_begin(struct task *t, struct kvm *kvm);
+
+/* ---- ring.c: the VMM's side of dirty rings ---- */
+
+int ring_user_init(struct kvm *kvm);
+void ring_user_free(struct kvm *kvm);
+/* kvm_collect_dirty_log() of a VM whose vCPUs log into rings. */
+long ring_collect_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);
+/* KVM_RUN of @v has returned since its ring is full: the VMM acts on it. 0 or a negative error. */
+int ring_full(struct kvm_vcpu *v);
+
 /* ---- hwwalk.c ---- */
 
 /* What an access needs, as bits of the page-fault error code: 0, PFERR_WRITE, PFERR_FETCH. */

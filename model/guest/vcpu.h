@@ -71,7 +71,8 @@ enum kvm_exit_reason {
 	KVM_EXIT_IO = 2,
 	KVM_EXIT_HLT = 5,
 	KVM_EXIT_MMIO = 6,
-	KVM_EXIT_INTR = 10
+	KVM_EXIT_INTR = 10,
+	KVM_EXIT_DIRTY_RING_FULL = 31 /* seen by the function of kvm_on_ring_full() only */
 };
 enum kvm_exit_reason vcpu_exit_reason(const struct kvm_vcpu *v);
 

@@ -94,6 +94,8 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 		kvm_locks_init(kvm);
 		r = kvm_mmu_init_vm(kvm, o->background_sps);
 	}
+	if (!r && kvm->dirty->reset_rings)
+		r = ring_user_init(kvm);
 	if (r) {
 		kvm_destroy_vm(kvm);
 		return r;
@@ -102,12 +104,20 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 	return 0;
 }
 
+static void vcpu_free(struct kvm_vcpu *v)
+{
+	if (v->kvm->dirty->vcpu_free)
+		v->kvm->dirty->vcpu_free(v);
+	free(v);
+}
+
 void kvm_destroy_vm(struct kvm *kvm)
 {
 	if (!kvm)
 		return;
 	for (uint32_t i = 0; i < kvm->n_vcpus; i++)
-		free(kvm->vcpus[i]);
+		vcpu_free(kvm->vcpus[i]);
+	ring_user_free(kvm);
 	kvm_mmu_uninit_vm(kvm);
 	memslots_free(kvm);
 	gmem_free(&kvm->gmem);
@@ -117,6 +127,7 @@ void kvm_destroy_vm(struct kvm *kvm)
 int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out)
 {
 	struct kvm_vcpu *v;
+	int r;
 
 	if (kvm->n_vcpus == KVM_MAX_VCPUS)
 		return KVMSIM_EINVAL;
@@ -128,19 +139,30 @@ int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out)
 	/* Its TSC is synchronised with the others': the first entry updates the master clock. */
 	v->requests = REQ_MASTERCLOCK_UPDATE;
 	tlb_init(&v->tlb, kvm->cpu->tlb_entries);
+	r = kvm->dirty->vcpu_create ? kvm->dirty->vcpu_create(v) : 0;
+	if (r) {
+		vcpu_free(v);
+		return r;
+	}
 	kvm->vcpus[kvm->n_vcpus++] = v;
 	*out = v;
 	return 0;
 }
 
-/* A task cannot be in guest mode and in an ioctl: a vCPU that it left there is fetched out. */
-static int ioctl_begin(struct task *t, struct kvm *kvm)
+int leave_run(struct task *t, struct kvm *kvm)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < kvm->n_vcpus && !r; i++)
 		if (kvm->vcpus[i]->task == t)
 			r = vcpu_interrupt(kvm->vcpus[i]);
+	return r;
+}
+
+int ioctl_begin(struct task *t, struct kvm *kvm)
+{
+	int r = leave_run(t, kvm);
+
 	charge(t, COUNT_ioctl, 1);
 	return r;
 }
@@ -196,7 +218,9 @@ long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64
 	charge(t, COUNT_get_dirty_log, 1);
 	touch_shared(t);
 	slot = id_to_memslot(kvm, slot_id);
-	if (slot && memslot_logged(slot)) {
+	if (!kvm->dirty->harvest) {
+		r = KVMSIM_EUNSUPPORTED;
+	} else if (slot && memslot_logged(slot)) {
 		r = kvm->dirty->harvest(t, kvm, slot, bitmap);
 		if (r >= 0 && kvm->dirty->clear)
 			store_log_get(kvm, slot);
@@ -265,9 +289,12 @@ static bool any_set(const uint64_t *bitmap, uint64_t words)
 
 long kvm_collect_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t *bitmap)
 {
-	long n = kvm_get_dirty_log(t, kvm, slot_id, bitmap);
 	uint64_t npages, chunk;
+	long n;
 
+	if (kvm->dirty->reset_rings)
+		return ring_collect_log(t, kvm, slot_id, bitmap);
+	n = kvm_get_dirty_log(t, kvm, slot_id, bitmap);
 	if (n <= 0 || !kvm->dirty->clear)
 		return n;
 	npages = id_to_memslot(kvm, slot_id)->npages;
@@ -325,7 +352,7 @@ uint64_t kvm_lost_stores(const struct kvm *kvm)
 
 	for (uint32_t i = 0; i < KVM_MAX_MEMSLOTS; i++)
 		if (kvm->slots[i])
-			n += store_log_lost(kvm->slots[i]);
+			n += store_log_lost(kvm, kvm->slots[i]);
 	return n;
 }
 

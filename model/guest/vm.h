@@ -90,7 +90,8 @@ int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm
 int kvm_set_nr_mmu_pages(struct task *t, struct kvm *kvm, uint64_t n);
 
 /* KVM_GET_DIRTY_LOG: @bitmap of (npages + 63) / 64 words is overwritten. Returns the number of
- * bits set, or KVMSIM_ENOENT (no such slot, or not logged), KVMSIM_ECANCELED. */
+ * bits set, or KVMSIM_ENOENT (no such slot, or not logged), KVMSIM_EUNSUPPORTED (there are dirty
+ * rings), KVMSIM_ECANCELED. */
 long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);
 
 /* KVM_CLEAR_DIRTY_LOG, where the dirty policy leaves that to the VMM: of @npages pages from
@@ -103,7 +104,9 @@ int kvm_clear_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t
 
 /* What a VMM does that wants the log: KVM_GET_DIRTY_LOG, then, where that does not clear,
  * KVM_CLEAR_DIRTY_LOG of what it got in chunks of the dirty policy's size, leaving out those
- * without a dirty page. Returns and errors as kvm_get_dirty_log(). */
+ * without a dirty page. Where vCPUs log into rings: kvm_reap_dirty_rings() (ring.h); the bitmap has
+ * what was reaped since the last call for this slot, by whomever. Returns and errors as
+ * kvm_get_dirty_log(). */
 long kvm_collect_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);
 
 /* Pages of the VMM's own memory are unmapped or protected where no slot has them (a thread's

@@ -16,6 +16,12 @@ struct store_log {
 		/* A harvest went by it. That is no loss yet: a fault may have made the page
 		 * writable and be about to set its bit. At the next harvest it is one. */
 		uint64_t missed : 1;
+		/* Where vCPUs log into rings: the reset that freed an entry of the page last (0:
+		 * none that flushes now), entries that userspace has read and that were not reset,
+		 * and whether there is any that was not reset. */
+		uint64_t reset_by : 40;
+		uint64_t collected : 23;
+		uint64_t pending : 1;
 	} page[];
 };
 
@@ -40,8 +46,19 @@ void store_log_get(struct kvm *kvm, struct kvm_memory_slot *slot);
  * content only now: stores up to the flush need no report of their own. */
 void store_log_clear(struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t first_page,
 		     uint64_t npages, const uint64_t *bitmap);
+/* The same where vCPUs log into rings. Userspace has read an entry of page @offset of slot @id. */
+void store_log_ring_collected(struct kvm *kvm, uint32_t id, uint64_t offset);
+/* The reset of number kvm->ring_resets has freed one. */
+void store_log_ring_reset(struct kvm *kvm, uint32_t id, uint64_t offset);
+/* The flush of reset number @call has reached every vCPU. */
+void store_log_ring_flushed(struct kvm *kvm, uint64_t call, cycles_t now);
+void store_log_ring_disarm(struct kvm *kvm, struct kvm_memory_slot *slot);
+/* Pages stored to, without an entry that was not reset; @missed: only those that a reset has missed
+ * before. */
+uint64_t store_log_ring_lost(const struct kvm *kvm, const struct kvm_memory_slot *slot,
+			     bool missed);
 /* Pages stored to since the last harvest whose bits are not set. */
-uint64_t store_log_lost(const struct kvm_memory_slot *slot);
+uint64_t store_log_lost(const struct kvm *kvm, const struct kvm_memory_slot *slot);
 
 /* The shadow structures against one another, the guest's tables and the slots. 0, or KVMSIM_ECHECK
  * with a message. */

@@ -118,10 +118,13 @@ static bool initially_all_set(const struct kvm *kvm)
 	return kvm->dirty->initially_all_set && kvm->dirty->initially_all_set(kvm);
 }
 
+/* True as well where the policy keeps none. */
 static bool alloc_bitmap(struct kvm *kvm, struct kvm_memory_slot *slot)
 {
 	uint64_t words = memslot_bitmap_words(slot);
 
+	if (!kvm->dirty->harvest)
+		return true;
 	slot->dirty_bitmap = calloc(words, 8);
 	slot->dirty_snapshot = calloc(words, 8);
 	slot->bitmap_addr = kaddr_pages(&kvm->kaddr, 2 * words * 8);

@@ -31,6 +31,8 @@
 struct kvm_preset;
 struct spte_policy;
 struct kvm_vcpu;
+struct kvm_dirty_ring;
+struct ring_user;
 
 union kvm_mmu_page_role {
 	uint32_t word;
@@ -135,9 +137,11 @@ struct kvm {
 	struct gmem gmem;
 	struct kvm_vcpu *vcpus[KVM_MAX_VCPUS];
 	uint32_t n_vcpus;
-	uint64_t stat[N_KVM_STATS]; /* only VM-wide ones are used */
+	struct ring_user *ring_user; /* what the VMM keeps of dirty rings, see guest/ring.c */
+	uint64_t stat[N_KVM_STATS];  /* only VM-wide ones are used */
 
 	uint64_t false_dirties, lost_stores;
+	uint64_t ring_resets; /* calls of RESET_DIRTY_RINGS; changes under slots_lock */
 };
 
 enum vcpu_mode { OUTSIDE_GUEST_MODE, IN_GUEST_MODE, EXITING_GUEST_MODE, READING_SHADOW_TABLES };
@@ -169,11 +173,13 @@ struct kvm_vcpu {
 	/* run state */
 	enum vcpu_mode mode;
 	uint32_t requests;
+	cycles_t entered;	/* time of the last entry; for the checkers */
 	bool in_run;		/* inside KVM_RUN */
 	uint32_t exit_reason;	/* enum kvm_exit_reason of the pending userspace exit */
 	gfn_t fault_gfn;	/* of the fault handled last */
 	uint64_t rip;		/* of the instruction fetched last: the emulator reads it */
 	bool mmio_read_pending; /* userspace is to answer a read of a device */
+	struct kvm_dirty_ring *dirty_ring; /* NULL: the dirty policy has none */
 	struct vcpu_tlb tlb;
 	uint64_t stat[N_KVM_STATS]; /* only per-vCPU ones are used */
 };

@@ -17,6 +17,10 @@ static bool bit(const uint64_t *bitmap, uint64_t i)
 
 void store_log_disarm(struct kvm *kvm, struct kvm_memory_slot *slot)
 {
+	if (!kvm->dirty->harvest) {
+		store_log_ring_disarm(kvm, slot);
+		return;
+	}
 	for (uint64_t i = 0; slot->stores && i < slot->npages; i++) {
 		kvm->lost_stores += slot->stores->page[i].missed && !bit(slot->dirty_bitmap, i);
 		slot->stores->page[i].missed = false;
@@ -101,11 +105,13 @@ void store_log_clear(struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t fir
 	}
 }
 
-uint64_t store_log_lost(const struct kvm_memory_slot *slot)
+uint64_t store_log_lost(const struct kvm *kvm, const struct kvm_memory_slot *slot)
 {
 	const struct store_log *log = slot->stores;
 	uint64_t lost = 0;
 
+	if (!kvm->dirty->harvest)
+		return store_log_ring_lost(kvm, slot, false);
 	if (!log || !slot->dirty_bitmap)
 		return 0;
 	for (uint64_t i = 0; i < slot->npages; i++)

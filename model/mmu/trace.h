@@ -42,7 +42,10 @@
 	X(kvm_mmu_split_huge_page)                                                                 \
 	X(kvm_unmap_hva_range)                                                                     \
 	X(kvm_set_spte_hva)                                                                        \
-	X(kvm_tdp_mmu_spte_changed)
+	X(kvm_tdp_mmu_spte_changed)                                                                \
+	X(kvm_dirty_ring_push)                                                                     \
+	X(kvm_dirty_ring_exit)                                                                     \
+	X(kvm_dirty_ring_reset)
 
 enum kvm_trace_id {
 #define X(n) TRACE_##n,

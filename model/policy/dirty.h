@@ -57,7 +57,7 @@ void dirty_copy_out(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 void dirty_protect_by_walk(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 
 extern const struct dirty_policy dirty_walk, dirty_rmap_slot, dirty_mask, dirty_hybrid,
-	dirty_manual, dirty_lossy;
+	dirty_manual, dirty_ring, dirty_lossy;
 extern const struct spte_policy spte_none;
 
 #endif

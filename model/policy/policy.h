@@ -16,7 +16,7 @@
 struct policy_param {
 	const char *name;
 	uint64_t def, min, max;
-	uint64_t step; /* the value is a multiple of it */
+	uint64_t step; /* the value is a multiple of it; 0: the value is a power of two */
 	const char *help;
 };
 
@@ -57,6 +57,7 @@ const char *policy_evidence_name(enum policy_evidence e);
 
 struct kvm;
 struct kvm_memory_slot;
+struct kvm_vcpu;
 
 struct dirty_policy {
 	struct policy_desc desc;
@@ -69,7 +70,8 @@ struct dirty_policy {
 	int (*disable)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 	/* GET_DIRTY_LOG under slots_lock: copies the bitmap out, clears and re-arms, flushes.
 	 * Takes mmu_lock itself. Returns the number of dirty pages or a negative error. With
-	 * .clear it copies out and does no more. */
+	 * .clear it copies out and does no more. NULL: slots have no bitmap, .reset_rings is
+	 * there. */
 	long (*harvest)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			uint64_t *bitmap);
 	/* CLEAR_DIRTY_LOG under slots_lock: clears and re-arms those of @npages pages from
@@ -82,6 +84,19 @@ struct dirty_policy {
 	uint64_t (*clear_chunk)(const struct kvm *kvm);
 	/* A page of a logged slot was made writable or written. NULL: set its bit. */
 	void (*mark)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t gfn);
+	/* A vCPU is made (0 or KVMSIM_ENOMEM) and freed, also one whose making failed. */
+	int (*vcpu_create)(struct kvm_vcpu *v);
+	void (*vcpu_free)(struct kvm_vcpu *v);
+	/* Before each entry to the guest: whether the vCPU has no room to log what it may dirty, so
+	 * that KVM_RUN returns instead. NULL: never. */
+	bool (*vcpu_full)(struct kvm_vcpu *v);
+	/* RESET_DIRTY_RINGS under slots_lock: re-arms the pages of the entries that userspace has
+	 * read, of all vCPUs, and frees them; the caller flushes. Takes mmu_lock itself. Returns
+	 * the number of entries or KVMSIM_ECANCELED. NULL: there are no rings. */
+	long (*reset_rings)(struct task *t, struct kvm *kvm);
+	/* Microseconds between two passes of the VMM's thread that empties the rings; 0: none. NULL
+	 * where .reset_rings is. */
+	uint64_t (*reaper_us)(const struct kvm *kvm);
 };
 
 /* What the MMU remembers of accesses to devices; in this version nothing, in every preset. */

@@ -6,7 +6,8 @@
 #include "model/policy/policy.h"
 
 static const struct dirty_policy *const dirty_policies[] = {
-	&dirty_walk, &dirty_rmap_slot, &dirty_mask, &dirty_hybrid, &dirty_manual, &dirty_lossy,
+	&dirty_walk,   &dirty_rmap_slot, &dirty_mask,  &dirty_hybrid,
+	&dirty_manual, &dirty_ring,	 &dirty_lossy,
 };
 static const struct spte_policy *const spte_policies[] = {&spte_none};
 
@@ -126,7 +127,11 @@ static int parse_param(const struct policy_desc *d, const char *text, size_t len
 				"%llu",
 				d->name, (int)len, text, (unsigned long long)p->min,
 				(unsigned long long)p->max);
-		if (value % p->step)
+		if (!p->step && (value & (value - 1)))
+			return kvmsim_err(errors, KVMSIM_EPARSE,
+					  "policy %s: \"%.*s\": expected a power of two", d->name,
+					  (int)len, text);
+		if (p->step && value % p->step)
 			return kvmsim_err(errors, KVMSIM_EPARSE,
 					  "policy %s: \"%.*s\": expected a multiple of %llu",
 					  d->name, (int)len, text, (unsigned long long)p->step);

@@ -15,6 +15,11 @@ static const struct matrix_case {
 	{"C_cap3", mx_case_c_cap3, true},
 	{"C_store1", mx_case_c_store1, true},
 	{"C_store3", mx_case_c_store3, true},
+	{"D", mx_case_d, true},
+	{"D_256", mx_case_d_256, true},
+	{"D_4096", mx_case_d_4096, true},
+	{"D_mix", mx_case_d_mix, true},
+	{"D_2vcpu", mx_case_d_2vcpu, true},
 	{"H", mx_case_h, true},
 	{"N", mx_case_n, true},
 };

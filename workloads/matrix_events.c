@@ -138,8 +138,11 @@ static void say_ret_pf(char *out, uint64_t s)
 
 static void say_user_exit(char *out, uint64_t s)
 {
-	static const struct word words[] = {
-		{KVM_EXIT_IO, "IO"}, {KVM_EXIT_HLT, "HLT"}, {KVM_EXIT_MMIO, "MMIO"}, {0, NULL}};
+	static const struct word words[] = {{KVM_EXIT_IO, "IO"},
+					    {KVM_EXIT_HLT, "HLT"},
+					    {KVM_EXIT_MMIO, "MMIO"},
+					    {KVM_EXIT_DIRTY_RING_FULL, "DIRTY_RING_FULL"},
+					    {0, NULL}};
 	const char *w = find_word(words, s);
 
 	if (w)

@@ -216,8 +216,15 @@ static size_t stat_quantities(const struct matrix *m, struct matrix_quantity *ou
 	return n;
 }
 
+static void add_result(struct matrix_quantity *q, const char *name, int64_t value)
+{
+	*q = (struct matrix_quantity){.value = value};
+	snprintf(q->name, sizeof(q->name), "res:%s", name);
+}
+
 int mx_end(struct matrix *m, const char *result, int64_t value)
 {
+	const size_t room = MX_MAX_QUANTITIES - m->n_results - 1;
 	struct matrix_phase p = {.name = m->phase,
 				 .pattern = m->pattern,
 				 .nr_dirty = m->nr_dirty,
@@ -226,22 +233,22 @@ int mx_end(struct matrix *m, const char *result, int64_t value)
 	size_t n;
 	long got;
 
-	_Static_assert(MX_MAX_QUANTITIES >= N_KVM_STATS + 2 * MX_MAX_COUNTERS + 1,
-		       "one per statistic, an event's total and kind, and the result");
+	_Static_assert(MX_MAX_QUANTITIES >= N_KVM_STATS + 2 * MX_MAX_COUNTERS + 4,
+		       "one per statistic, an event's total and kind, and the results");
 	m->counters.on = false;
 	p.cycles = task_now(m->t) - m->began;
 	for (uint16_t i = 0; i < N_COUNTS; i++)
 		p.counts[i] = count_now(m, i) - m->counts[i];
 	n = stat_quantities(m, m->quantities);
-	got = mx_event_quantities(&m->counters, m->quantities + n, MX_MAX_QUANTITIES - n - 1);
+	got = mx_event_quantities(&m->counters, m->quantities + n, room - n);
 	p.occurrence = occurrence(m);
 	if (got < 0 || !p.occurrence)
 		return kvmsim_err(m->o->errors, KVMSIM_ENOMEM, "phase %s: out of memory", m->phase);
 	n += (size_t)got;
-	if (result) {
-		m->quantities[n] = (struct matrix_quantity){.value = value};
-		snprintf(m->quantities[n++].name, sizeof(m->quantities->name), "res:%s", result);
-	}
+	for (size_t i = 0; i < m->n_results; i++)
+		add_result(&m->quantities[n++], m->results[i].name, *m->results[i].value);
+	if (result)
+		add_result(&m->quantities[n++], result, value);
 	p.n_quantities = n;
 	return m->o->phase ? m->o->phase(m->o->ctx, &p) : 0;
 }

@@ -58,6 +58,16 @@ struct mx_seen {
 	unsigned times;
 };
 
+struct mx_result {
+	const char *name;
+	const int64_t *value;
+};
+
+/* Since the phase began: exits of vCPUs whose ring was full, entries collected, entries reset. */
+struct mx_ring {
+	int64_t full, collected, returned;
+};
+
 struct matrix {
 	const struct matrix_opts *o;
 	/* what the next phase's key says */
@@ -79,6 +89,9 @@ struct matrix {
 	uint64_t stats[N_KVM_STATS];
 	uint64_t counts[N_COUNTS];
 	cycles_t began;
+	struct mx_result results[3]; /* what it has besides mx_end()'s */
+	size_t n_results;
+	struct mx_ring ring;
 	struct matrix_quantity quantities[MX_MAX_QUANTITIES];
 	/* kept over the VMs */
 	struct mx_seen *seen;
@@ -137,6 +150,11 @@ int mx_case_c_cap1(struct matrix *m);
 int mx_case_c_cap3(struct matrix *m);
 int mx_case_c_store1(struct matrix *m);
 int mx_case_c_store3(struct matrix *m);
+int mx_case_d(struct matrix *m);
+int mx_case_d_256(struct matrix *m);
+int mx_case_d_4096(struct matrix *m);
+int mx_case_d_mix(struct matrix *m);
+int mx_case_d_2vcpu(struct matrix *m);
 int mx_case_h(struct matrix *m);
 int mx_case_n(struct matrix *m);
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/guest/ring.h"
+
 /* ---- vCPUs ---- */
 
 static long interruptible(void *ctx, const struct guest_op **ops)
@@ -195,6 +197,7 @@ static int set_up(struct guest_run *run, struct task *t)
 			err = task_create(run->sim, &o, &v->task);
 		}
 	}
+	err = err ? err : kvm_start_ring_reaper(run->kvm, task_now(t));
 	run->start = task_now(t);
 	kvm_mmu_lock_stats_reset(run->kvm);
 	run_snapshot(run, run->before);

@@ -60,8 +60,17 @@ static void parameters(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(message, "a multiple of 64"));
 	EQ(parse("manual,chunk=0", &p), KVMSIM_EPARSE);
 	EQ(parse("manual,initially-all-set=2", &p), KVMSIM_EPARSE);
+	EQ(parse("ring,size=256,reaper=0", &p), 0);
+	EQ(p.value[0], 256);
+	EQ(p.value[1], 0);
+	EQ(parse("ring,size=65536", &p), 0);
+	EQ(parse("ring,size=128", &p), KVMSIM_EPARSE); /* does not fill a page */
+	EQ(parse("ring,size=131072", &p), KVMSIM_EPARSE);
+	EQ(parse("ring,size=1000", &p), KVMSIM_EPARSE);
+	CU_ASSERT_PTR_NOT_NULL(strstr(message, "a power of two"));
 	EQ(parse("mas", &p), KVMSIM_ENOENT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(message, "walk, rmap-slot, mask, hybrid, manual, lossy"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(message, "walk, rmap-slot, mask, hybrid, manual, ring, lossy"));
 	EQ(parse("", &p), KVMSIM_ENOENT);
 	EQ(parse("none", &p), KVMSIM_ENOENT); /* of another family */
 }

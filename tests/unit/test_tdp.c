@@ -358,7 +358,7 @@ static void zapped_while_faulting(void)
 static int collect(struct scene *s, struct task *t)
 {
 	static uint64_t bitmap[64];
-	long n = kvm_get_dirty_log(t, s->kvm, 1, bitmap);
+	long n = kvm_collect_dirty_log(t, s->kvm, 1, bitmap);
 
 	return n < 0 ? (int)n : 0;
 }

@@ -144,9 +144,15 @@ static const struct tally *tally(const struct work *w, int round, size_t policy)
 	return &w->tally[round * w->opts->n_policies + policy];
 }
 
-/* Whether counts of an activity are in a metric. A collection gets, clears and flushes TLBs, and
- * what waits for mmu_lock waits for whatever is done under it; a lock that nobody waited for has no
- * wait, at any price. */
+static bool collects(int activity)
+{
+	return activity == ACT_get_dirty_log || activity == ACT_clear_dirty_log ||
+	       activity == ACT_reset_dirty_rings || activity == ACT_tlb_flush;
+}
+
+/* Whether counts of an activity are in a metric. A collection gets, clears, reads and resets rings,
+ * and flushes TLBs; what waits for mmu_lock waits for whatever is done under it; a lock that nobody
+ * waited for has no wait, at any price. */
 static bool is_in(int metric, int activity, bool contended)
 {
 	switch (metric) {
@@ -154,16 +160,13 @@ static bool is_in(int metric, int activity, bool contended)
 	case METRIC_get_dirty_log_p99:
 	case METRIC_get_dirty_log_max:
 	case METRIC_get_dirty_log_total:
-		return activity == ACT_get_dirty_log || activity == ACT_clear_dirty_log ||
-		       activity == ACT_tlb_flush;
+		return collects(activity) || activity == ACT_userspace;
 	case METRIC_page_fault:
 		return activity == ACT_page_fault;
 	case METRIC_lock_wait:
 		return contended && activity != ACT_guest;
 	case METRIC_lock_hold_max:
-		return activity == ACT_get_dirty_log || activity == ACT_clear_dirty_log ||
-		       activity == ACT_tlb_flush || activity == ACT_page_fault ||
-		       activity == ACT_memslot;
+		return collects(activity) || activity == ACT_page_fault || activity == ACT_memslot;
 	default:
 		return metric_is_cost(metric);
 	}

@@ -228,6 +228,14 @@ int ring_full(struct kvm_vcpu *v)
 	return r < 0 ? (int)r : 0;
 }
 
+static bool all_ended(const struct kvm *kvm)
+{
+	for (uint32_t i = 0; i < kvm->n_vcpus; i++)
+		if (!kvm->vcpus[i]->task || !task_ended(kvm->vcpus[i]->task))
+			return false;
+	return true;
+}
+
 static int reaper(struct task *t, void *arg)
 {
 	struct kvm *kvm = arg;
@@ -238,14 +246,13 @@ static int reaper(struct task *t, void *arg)
 	do {
 		r = task_block_until(t, WAIT_idle, task_now(t) + (interval ? interval : 1));
 		r = r < 0 ? r : kvm_reap_dirty_rings(t, kvm);
-	} while (r >= 0);
-	return (int)r;
+	} while (r >= 0 && !all_ended(kvm));
+	return r < 0 ? (int)r : 0;
 }
 
 int kvm_start_ring_reaper(struct kvm *kvm, cycles_t start)
 {
-	const struct task_opts o = {
-		.name = "reaper", .fn = reaper, .arg = kvm, .start = start, .daemon = true};
+	const struct task_opts o = {.name = "reaper", .fn = reaper, .arg = kvm, .start = start};
 	struct task *t;
 
 	if (!kvm->dirty->reset_rings || !kvm->dirty->reaper_us(kvm))

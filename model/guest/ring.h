@@ -29,9 +29,10 @@ typedef int (*kvm_ring_full_fn)(struct kvm_vcpu *v, void *ctx);
 /* NULL, as at first: kvm_reap_dirty_rings(). */
 void kvm_on_ring_full(struct kvm *kvm, kvm_ring_full_fn fn, void *ctx);
 
-/* The VMM's thread that reaps at intervals, as the dirty policy says, from @start on: a daemon.
- * Nothing happens where the policy has none. The sim must be destroyed before the VM. Errors:
- * KVMSIM_EINVAL (the profile states no clock rate), KVMSIM_ENOMEM. */
+/* The VMM's thread that reaps at intervals, as the dirty policy says, from @start on until it finds
+ * the threads of all vCPUs ended. Nothing happens where the policy has none. The sim must be
+ * destroyed before the VM. Errors: KVMSIM_EINVAL (the profile states no clock rate),
+ * KVMSIM_ENOMEM. */
 int kvm_start_ring_reaper(struct kvm *kvm, cycles_t start);
 
 #endif

@@ -14,6 +14,9 @@ static const char *const policies[] = {
 	"manual",
 	"manual,chunk=64",
 	"manual,chunk=192,initially-all-set=1",
+	"ring,size=256,reaper=0",
+	"ring,size=256,reaper=20",
+	"ring,size=1024,reaper=3",
 };
 
 static const struct {
@@ -40,10 +43,10 @@ static uint32_t random_gap(struct rng *r)
 	}
 }
 
-/* A few pages that all vCPUs use, some of their own, seldom any page at all. */
-static uint64_t random_page(struct rng *r, uint32_t vcpu)
+/* A few pages that all vCPUs use, some of their own, seldom any page at all. @wide: always any. */
+static uint64_t random_page(struct rng *r, uint32_t vcpu, bool wide)
 {
-	switch (rng_below(r, 8)) {
+	switch (wide ? 0 : rng_below(r, 8)) {
 	case 0:
 		return rng_below(r, PROGRAM_SLOTS * PROGRAM_PAGES);
 	case 1:
@@ -54,12 +57,13 @@ static uint64_t random_page(struct rng *r, uint32_t vcpu)
 	}
 }
 
-static struct guest_op random_op(struct rng *r, uint32_t vcpu, enum guest_paging_mode mode)
+static struct guest_op random_op(struct rng *r, uint32_t vcpu, enum guest_paging_mode mode,
+				 bool wide)
 {
 	struct guest_op op = {.gap = random_gap(r), .len = (uint16_t)(1 + rng_below(r, 8))};
 	uint64_t offset = rng_below(r, 64) ? rng_below(r, 512) * 8 : 4090;
 
-	op.arg = random_page(r, vcpu) << 12 | offset;
+	op.arg = random_page(r, vcpu, wide) << 12 | offset;
 	if (op.arg + op.len > (uint64_t)PROGRAM_SLOTS * PROGRAM_PAGES << 12)
 		op.arg -= 8;
 	switch (rng_below(r, 32)) {
@@ -97,8 +101,15 @@ static struct guest_op random_op(struct rng *r, uint32_t vcpu, enum guest_paging
 	return op;
 }
 
+/* Through shadow pages, of which the TDP MMU has none. */
+static bool walks(const char *dirty)
+{
+	return !strcmp(dirty, "walk") || !strcmp(dirty, "hybrid");
+}
+
 bool program_make(uint64_t number, struct program *p)
 {
+	bool ring, wide;
 	struct rng r;
 	size_t machine;
 
@@ -109,9 +120,11 @@ bool program_make(uint64_t number, struct program *p)
 	p->paging = machines[machine].paging;
 	p->mode = machines[machine].mode;
 	p->preset = machines[machine].preset;
-	p->dirty = policies[rng_below(&r, sizeof(policies) / sizeof(policies[0]))];
-	if (p->preset && !strcmp(p->preset, "6.1-tdp")) /* no shadow pages to walk */
-		p->dirty = rng_below(&r, 2) ? "mask" : "rmap-slot";
+	do
+		p->dirty = policies[rng_below(&r, sizeof(policies) / sizeof(policies[0]))];
+	while (p->preset && !strcmp(p->preset, "6.1-tdp") && walks(p->dirty));
+	ring = !strncmp(p->dirty, "ring", 4);
+	wide = ring && rng_below(&r, 2); /* so that it gets full */
 	p->n_vcpus = 1 + (uint32_t)rng_below(&r, PROGRAM_MAX_VCPUS);
 	for (uint32_t v = 0; v < p->n_vcpus; v++) {
 		p->n_ops[v] = 100 + rng_below(&r, 700);
@@ -122,7 +135,7 @@ bool program_make(uint64_t number, struct program *p)
 			return false;
 		}
 		for (size_t i = 0; i < p->n_ops[v]; i++)
-			p->ops[v][i] = random_op(&r, v, p->mode);
+			p->ops[v][i] = random_op(&r, v, p->mode, wide);
 	}
 	p->n_steps = 2 + rng_below(&r, sizeof(p->steps) / sizeof(p->steps[0]) - 2);
 	for (size_t i = 0; i < p->n_steps; i++) {
@@ -131,7 +144,10 @@ bool program_make(uint64_t number, struct program *p)
 
 		s->delay = rng_below(&r, 2) ? rng_below(&r, 500) : rng_below(&r, 40000);
 		s->slot = (uint32_t)rng_below(&r, PROGRAM_SLOTS);
-		s->what = what == 0 ? STEP_LOG_OFF : what == 1 ? STEP_LOG_ON : STEP_GET;
+		s->what = what == 0	      ? STEP_LOG_OFF
+			  : what == 1	      ? STEP_LOG_ON
+			  : ring && what == 2 ? STEP_RESET
+					      : STEP_GET;
 	}
 	return true;
 }

@@ -23,7 +23,12 @@
 struct program_step {
 	uint64_t delay; /* cycles since the step before */
 	uint32_t slot;
-	enum { STEP_GET, STEP_LOG_ON, STEP_LOG_OFF } what;
+	enum {
+		STEP_GET,
+		STEP_LOG_ON,
+		STEP_LOG_OFF,
+		STEP_RESET /* of what the rings have had collected; the policy has rings */
+	} what;
 };
 
 struct program {
@@ -50,6 +55,7 @@ struct outcome {
 	size_t switches; /* not part of the outcome: how often tasks were switched */
 	uint64_t dirty;	 /* pages reported, to see that programs do something */
 	uint64_t hits;	 /* retired without a call */
+	uint64_t full;	 /* exits of vCPUs whose dirty rings were full */
 };
 
 /* Runs @p. 0 or the error of the run; messages go to stderr. */

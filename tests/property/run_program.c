@@ -5,6 +5,7 @@
 
 #include "model/counts.h"
 #include "model/guest/interp.h"
+#include "model/guest/ring.h"
 #include "model/host/cache.h"
 #include "model/params.h"
 #include "model/sim/ledger.h"
@@ -155,7 +156,18 @@ static int start(struct running *run, struct task *t)
 		err = kvm_create_vcpu(run->kvm, &v->vcpu);
 		err = err ? err : task_create(run->sim, &o, &v->task);
 	}
-	return err;
+	return err ? err : kvm_start_ring_reaper(run->kvm, task_now(t));
+}
+
+/* Entries that the vCPUs' own threads or the reaper have collected. */
+static int reset(struct running *run, struct task *t)
+{
+	long n = kvm_reset_dirty_rings(t, run->kvm);
+
+	if (n < 0)
+		return (int)n;
+	note(run->out, (uint64_t)n);
+	return 0;
 }
 
 static int vmm_thread(struct task *t, void *arg)
@@ -172,6 +184,8 @@ static int vmm_thread(struct task *t, void *arg)
 		note(run->out, task_now(t));
 		if (s->what == STEP_GET)
 			err = run->logged[s->slot] ? get(run, t, s->slot) : 0;
+		else if (s->what == STEP_RESET)
+			err = reset(run, t);
 		else
 			err = set_slot(run, t, s->slot, s->what == STEP_LOG_ON);
 	}
@@ -240,6 +254,9 @@ static int simulate(struct running *run, bool reference, const struct profile *p
 		note(run->out, run->vcpus[i].stats.insns);
 		run->out->hits += run->vcpus[i].stats.hits;
 	}
+	run->out->full = ledger_sum_count(sim_ledger(run->sim), LEDGER_ALL_TASKS,
+					  LEDGER_ALL_ACTIVITIES, COUNT_ring_full)
+				 .n;
 	ledger_for_each(sim_ledger(run->sim), note_entry, run->out);
 	for (int s = 0; s < N_KVM_STATS; s++)
 		note(run->out, kvm_stat(run->kvm, (enum kvm_stat_id)s));

@@ -17,7 +17,7 @@
 static uint64_t first = 1, count = DEFAULT_PROGRAMS;
 
 struct totals {
-	uint64_t dirty, hits, fast_switches, reference_switches;
+	uint64_t dirty, hits, full, fast_switches, reference_switches;
 };
 
 /* 1 when both modes agree. */
@@ -45,6 +45,7 @@ static int agrees(uint64_t number, struct totals *totals)
 			       at < n ? fast.word[at] : 0, at < n ? reference.word[at] : 0);
 		totals->dirty += fast.dirty;
 		totals->hits += fast.hits;
+		totals->full += fast.full;
 		totals->fast_switches += fast.switches;
 		totals->reference_switches += reference.switches;
 	}
@@ -65,10 +66,11 @@ static void same_results(void)
 	/* the programs dirty pages, run ahead, and save switches by it */
 	CU_ASSERT_TRUE(totals.dirty > 0);
 	CU_ASSERT_TRUE(totals.hits > 0);
+	CU_ASSERT_TRUE(totals.full > 0);
 	CU_ASSERT_TRUE(totals.fast_switches < totals.reference_switches);
 	printf("%" PRIu64 " of %" PRIu64 " programs agree; %" PRIu64 " pages reported, %" PRIu64
-	       " hits ahead, %" PRIu64 " switches against %" PRIu64 "\n",
-	       agreed, count, totals.dirty, totals.hits, totals.fast_switches,
+	       " hits ahead, %" PRIu64 " full rings, %" PRIu64 " switches against %" PRIu64 "\n",
+	       agreed, count, totals.dirty, totals.hits, totals.full, totals.fast_switches,
 	       totals.reference_switches);
 }
 

@@ -23,6 +23,9 @@
 	X(emulate, "instruction emulated")                                                         \
 	X(vcpu_request, "request of a vCPU served at entry")                                       \
 	/* faults */                                                                               \
+	X(pml_log, "entry of its own dirty log written by the CPU")                                \
+	X(pml_full_exit, "exit because the CPU's dirty log is full, its handler")                  \
+	X(pml_flush_entry, "entry of the CPU's dirty log moved to the VM's at an exit")            \
 	X(page_fault, "page fault taken by the MMU, fixed part")                                   \
 	X(fast_page_fault, "attempt to fix a fault without mmu_lock")                              \
 	X(guest_walk_level, "guest page-table entry read by the software walker")                  \

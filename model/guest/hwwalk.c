@@ -15,6 +15,7 @@ struct hw_fault {
 	uint64_t addr, code;
 	uint64_t grants; /* EPT_VIOLATION_READABLE and so on, of the entry that denies it */
 	bool guest;	 /* the guest's own tables deny it */
+	bool log_full;	 /* D cannot be set before the CPU's log was emptied */
 };
 
 static uint64_t spte_grants(uint64_t spte)
@@ -49,8 +50,12 @@ static bool walk_kvm_tables(struct kvm_vcpu *v, uint64_t addr, uint64_t need, ui
 		}
 		if (ad)
 			spte |= PT_ACCESSED;
-		if (ad && spte_last(spte, level) && (need & PFERR_WRITE))
+		if (ad && spte_last(spte, level) && (need & PFERR_WRITE) && !(spte & PT_DIRTY)) {
+			f->log_full = !cpu_log_push(v, addr);
+			if (f->log_full)
+				return false;
 			spte |= PT_DIRTY;
+		}
 		if (*sptep != spte) /* most walks find them set: leave the line clean */
 			*sptep = spte;
 		if (spte_last(spte, level)) {
@@ -232,6 +237,20 @@ static int handle_fault(struct kvm_vcpu *v, const struct hw_fault *f, gva_t gva,
 	return r;
 }
 
+/* What was logged is where it belongs once the vCPU has exited. */
+static int handle_log_full(struct kvm_vcpu *v)
+{
+	uint16_t was = activity_enter(v->task, ACT_exit);
+	int r;
+
+	vcpu_exit(v, EXIT_PML_FULL);
+	charge(v->task, COUNT_pml_full_exit, 1);
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_pml_full);
+	r = vcpu_ready(v);
+	activity_leave(v->task, was);
+	return r ? r : VCPU_RESTART;
+}
+
 /* Canonical where the guest pages; else what it can form: 32 bits, or as many as nested tables have
  * of a recorded stream of guest-physical addresses. */
 static bool addressable(const struct kvm_vcpu *v, gva_t gva)
@@ -274,9 +293,12 @@ int vcpu_translate(struct kvm_vcpu *v, gva_t gva, uint64_t need, unsigned len, u
 	if (fill_from_huge(v, gva, need))
 		return 0;
 	charge(v->task, COUNT_tlb_walk, 1);
+	cpu_log_charge(v);
 	touch_shared(v->task);
 	ok = v->kvm->tdp_enabled && v->kvm->guest_paging ? walk_nested(v, gva, need, &tr, &f)
 							 : walk_shadow(v, gva, need, &tr, &f);
+	if (!ok && f.log_full)
+		return handle_log_full(v);
 	if (!ok && f.guest)
 		return guest_fault_error(v, f.addr, f.code);
 	if (!ok)

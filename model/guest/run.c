@@ -70,6 +70,11 @@ static void serve_requests(struct kvm_vcpu *v)
 	}
 	if (check_request(v, REQ_TLB_FLUSH_CURRENT))
 		flush_local_tlb(v);
+	if (check_request(v, REQ_UPDATE_CPU_DIRTY_LOGGING)) {
+		touch_shared(v->task);
+		task_assert_first(v->task, "the number of logged slots");
+		v->log.enabled = v->kvm->cpu_dirty_logging_count;
+	}
 	if (check_request(v, REQ_EVENT))
 		v->stat[STAT_req_event]++;
 }
@@ -140,6 +145,8 @@ static unsigned exit_code(const struct kvm_vcpu *v, unsigned reason)
 		return VMX_EXIT_INVLPG;
 	case EXIT_IOIO:
 		return VMX_EXIT_IO_INSTRUCTION;
+	case EXIT_PML_FULL:
+		return VMX_EXIT_PML_FULL;
 	default:
 		return VMX_EXIT_EPT_VIOLATION;
 	}
@@ -156,6 +163,7 @@ void vcpu_exit(struct kvm_vcpu *v, unsigned reason)
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_exit, .code = exit_code(v, reason));
 	if (!v->kvm->cpu->tlb_survives_exit)
 		tlb_flush(&v->tlb);
+	cpu_log_flush(v);
 }
 
 int vcpu_ready(struct kvm_vcpu *v)

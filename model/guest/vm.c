@@ -35,6 +35,20 @@ static int unknown(const struct kvmsim_errsink *errors, const char *what, const 
 	return kvmsim_err(errors, KVMSIM_ENOENT, "no %s \"%s\"; there are %s", what, name, names);
 }
 
+/* Shadow page tables have no log: there the policy write-protects. */
+static int use_cpu_log(struct kvm *kvm, const struct kvmsim_errsink *errors)
+{
+	if (!kvm->dirty->cpu_log || !kvm->dirty->cpu_log(kvm))
+		return 0;
+	if (!kvm->cpu->pml)
+		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
+				  "dirty policy %s: CPU %s has no page-modification log%s",
+				  kvm->dirty->desc.name, kvm->cpu->name,
+				  kvm->cpu->nested_ad ? "" : ", nor D in its nested tables");
+	kvm->cpu_dirty_log_size = kvm->tdp_enabled ? CPU_LOG_ENTRIES : 0;
+	return 0;
+}
+
 static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 {
 	const struct kvmsim_errsink *errors = sim_errors(o->sim);
@@ -68,7 +82,7 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
 				  "dirty policy %s visits shadow pages: back end %s has none",
 				  kvm->dirty->desc.name, kvm->backend->name);
-	return 0;
+	return use_cpu_log(kvm, errors);
 }
 
 int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
@@ -108,6 +122,7 @@ static void vcpu_free(struct kvm_vcpu *v)
 {
 	if (v->kvm->dirty->vcpu_free)
 		v->kvm->dirty->vcpu_free(v);
+	free(v->log.gpa);
 	free(v);
 }
 
@@ -139,7 +154,9 @@ int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out)
 	/* Its TSC is synchronised with the others': the first entry updates the master clock. */
 	v->requests = REQ_MASTERCLOCK_UPDATE;
 	tlb_init(&v->tlb, kvm->cpu->tlb_entries);
-	r = kvm->dirty->vcpu_create ? kvm->dirty->vcpu_create(v) : 0;
+	r = cpu_log_init(v) ? 0 : KVMSIM_ENOMEM;
+	if (!r && kvm->dirty->vcpu_create)
+		r = kvm->dirty->vcpu_create(v);
 	if (r) {
 		vcpu_free(v);
 		return r;
@@ -221,6 +238,7 @@ long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64
 	if (!kvm->dirty->harvest) {
 		r = KVMSIM_EUNSUPPORTED;
 	} else if (slot && memslot_logged(slot)) {
+		kvm_sync_dirty_log(t, kvm);
 		r = kvm->dirty->harvest(t, kvm, slot, bitmap);
 		if (r >= 0 && kvm->dirty->clear)
 			store_log_get(kvm, slot);
@@ -267,6 +285,7 @@ int kvm_clear_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint6
 	else
 		r = check_range(slot, first_page, npages);
 	if (!r) {
+		kvm_sync_dirty_log(t, kvm);
 		r = kvm->dirty->clear(t, kvm, slot, first_page, npages, bitmap);
 		touch_shared(t); /* stores of others up to now are known */
 		if (!r)

@@ -57,7 +57,7 @@ void store_log_ring_disarm(struct kvm *kvm, struct kvm_memory_slot *slot);
  * before. */
 uint64_t store_log_ring_lost(const struct kvm *kvm, const struct kvm_memory_slot *slot,
 			     bool missed);
-/* Pages stored to since the last harvest whose bits are not set. */
+/* Pages stored to since the last harvest whose bits are not set, and which no CPU's log has. */
 uint64_t store_log_lost(const struct kvm *kvm, const struct kvm_memory_slot *slot);
 
 /* The shadow structures against one another, the guest's tables and the slots. 0, or KVMSIM_ECHECK

@@ -3,7 +3,7 @@
 #include "model/mmu/mmu.h"
 
 /* Requests that are waited for: their vCPU must have left guest mode, and any lockless walk. */
-#define REQ_WAIT (REQ_TLB_FLUSH | REQ_FREE_OBSOLETE_ROOTS)
+#define REQ_WAIT (REQ_TLB_FLUSH | REQ_FREE_OBSOLETE_ROOTS | REQ_UPDATE_CPU_DIRTY_LOGGING)
 
 struct request {
 	struct task *t;

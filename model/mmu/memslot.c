@@ -270,6 +270,7 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 	charge_bitmap(t, kvm, slot, logged);
 	slot->flags = flags;
 	install_memslots(t, kvm);
+	kvm_update_cpu_dirty_logging(t, kvm, logged);
 	if (logged) {
 		r = dirty_log_enable(t, kvm, slot);
 		store_log_arm(slot, task_now(t));
@@ -291,6 +292,8 @@ static int delete_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *
 	touch_shared(t);
 	kvm->slots[slot->id] = NULL;
 	install_memslots(t, kvm);
+	if (memslot_logged(slot))
+		kvm_update_cpu_dirty_logging(t, kvm, false);
 	/* A fault that has found it may still hold it: SRCU keeps it, here until the VM's end. */
 	slot->next_deleted = kvm->deleted_slots;
 	kvm->deleted_slots = slot;
@@ -330,6 +333,8 @@ int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gf
 		store_log_arm(slot, task_now(t));
 	kvm->slots[id] = slot;
 	install_memslots(t, kvm);
+	if (memslot_logged(slot))
+		kvm_update_cpu_dirty_logging(t, kvm, true);
 	limit_mmu_pages(t, kvm);
 	return 0;
 }

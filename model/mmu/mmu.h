@@ -8,6 +8,7 @@
 #include "model/counts.h"
 #include "model/host/cache.h"
 #include "model/mmu/backend.h"
+#include "model/mmu/cpu_log.h"
 #include "model/mmu/gmem.h"
 #include "model/mmu/kaddr.h"
 #include "model/mmu/list.h"
@@ -140,6 +141,9 @@ struct kvm {
 	struct ring_user *ring_user; /* what the VMM keeps of dirty rings, see guest/ring.c */
 	uint64_t stat[N_KVM_STATS];  /* only VM-wide ones are used */
 
+	uint32_t cpu_dirty_log_size;	  /* entries of each vCPU's log; 0: none is used */
+	uint32_t cpu_dirty_logging_count; /* slots that are logged, when there is one */
+
 	uint64_t false_dirties, lost_stores;
 	uint64_t ring_resets; /* calls of RESET_DIRTY_RINGS; changes under slots_lock */
 };
@@ -153,6 +157,7 @@ enum vcpu_request {
 	REQ_LOAD_MMU_PGD = 1u << 3,
 	REQ_MASTERCLOCK_UPDATE = 1u << 4,
 	REQ_EVENT = 1u << 5,
+	REQ_UPDATE_CPU_DIRTY_LOGGING = 1u << 6,
 };
 
 struct mmu_root {
@@ -181,6 +186,7 @@ struct kvm_vcpu {
 	bool mmio_read_pending; /* userspace is to answer a read of a device */
 	struct kvm_dirty_ring *dirty_ring; /* NULL: the dirty policy has none */
 	struct vcpu_tlb tlb;
+	struct cpu_log log;
 	uint64_t stat[N_KVM_STATS]; /* only per-vCPU ones are used */
 };
 

@@ -15,6 +15,12 @@ static bool bit(const uint64_t *bitmap, uint64_t i)
 	return bitmap[i / 64] >> (i % 64) & 1;
 }
 
+/* The store of page @i is on its way to a report: its bit is set, or the CPU has logged it. */
+static bool pending(const struct kvm *kvm, const struct kvm_memory_slot *slot, uint64_t i)
+{
+	return bit(slot->dirty_bitmap, i) || cpu_log_has(kvm, slot->base_gfn + i);
+}
+
 void store_log_disarm(struct kvm *kvm, struct kvm_memory_slot *slot)
 {
 	if (!kvm->dirty->harvest) {
@@ -22,7 +28,7 @@ void store_log_disarm(struct kvm *kvm, struct kvm_memory_slot *slot)
 		return;
 	}
 	for (uint64_t i = 0; slot->stores && i < slot->npages; i++) {
-		kvm->lost_stores += slot->stores->page[i].missed && !bit(slot->dirty_bitmap, i);
+		kvm->lost_stores += slot->stores->page[i].missed && !pending(kvm, slot, i);
 		slot->stores->page[i].missed = false;
 	}
 }
@@ -61,8 +67,10 @@ void store_log_harvest(struct kvm *kvm, struct kvm_memory_slot *slot, const uint
 			kvm->false_dirties += !stored && !missed;
 		else if (bit(slot->dirty_bitmap, i))
 			continue;
-		else if (missed)
+		else if (missed && !cpu_log_has(kvm, slot->base_gfn + i))
 			kvm->lost_stores++;
+		else if (missed)
+			log->page[i].missed = true;
 		else
 			log->page[i].missed = stored;
 	}
@@ -79,6 +87,8 @@ void store_log_get(struct kvm *kvm, struct kvm_memory_slot *slot)
 		if (bit(slot->dirty_bitmap, i)) {
 			log->page[i].missed = false;
 		} else if (stored && log->page[i].missed) {
+			if (cpu_log_has(kvm, slot->base_gfn + i))
+				continue;
 			kvm->lost_stores++;
 			log->page[i].time = 0;
 			log->page[i].missed = false;
@@ -116,6 +126,6 @@ uint64_t store_log_lost(const struct kvm *kvm, const struct kvm_memory_slot *slo
 		return 0;
 	for (uint64_t i = 0; i < slot->npages; i++)
 		lost += (log->page[i].time > log->since + 1 || log->page[i].missed) &&
-			!bit(slot->dirty_bitmap, i);
+			!pending(kvm, slot, i);
 	return lost;
 }

@@ -14,6 +14,7 @@
 	X(kvm_entry)                                                                               \
 	X(kvm_exit)                                                                                \
 	X(kvm_page_fault)                                                                          \
+	X(kvm_pml_full)                                                                            \
 	X(kvm_pio)                                                                                 \
 	X(kvm_userspace_exit)                                                                      \
 	X(kvm_fpu)                                                                                 \
@@ -63,7 +64,8 @@ enum {
 	EXIT_HLT = 0x78,
 	EXIT_INVLPG = 0x79,
 	EXIT_IOIO = 0x7b,
-	EXIT_NPF = 0x400
+	EXIT_NPF = 0x400,
+	EXIT_PML_FULL = 0x10000 /* SVM has no such exit */
 };
 /* VMX's basic exit reasons (SDM volume 3, appendix C). */
 enum {
@@ -73,7 +75,8 @@ enum {
 	VMX_EXIT_INVLPG = 14,
 	VMX_EXIT_CR_ACCESS = 28,
 	VMX_EXIT_IO_INSTRUCTION = 30,
-	VMX_EXIT_EPT_VIOLATION = 48
+	VMX_EXIT_EPT_VIOLATION = 48,
+	VMX_EXIT_PML_FULL = 62
 };
 
 /* The exit qualification of an EPT violation, which kvm_page_fault prints there. */

@@ -12,7 +12,8 @@ struct kvm_memory_slot;
 
 /* The log of @slot was switched on or off: the VM's policy, or the preset's way. */
 int dirty_log_enable(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
-/* Write-protects the slot, by rmap or as the preset does, and flushes. 0 or KVMSIM_ECANCELED. */
+/* Write-protects the slot, by rmap or as the preset does, and flushes; with a log of the CPU's,
+ * only large mappings, and takes D from the others. 0 or KVMSIM_ECANCELED. */
 int dirty_enable_base(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 /* Splits what maps more than 4K of the frames from @start to before @end, where the kernel does
  * that ahead of the stores. @locked, result: as mmu_backend.split_huge. */
@@ -28,7 +29,7 @@ typedef void (*dirty_rearm_fn)(struct task *t, struct kvm *kvm, struct kvm_memor
  * @rearm may be NULL. Returns the number of bits or KVMSIM_ECANCELED. */
 long dirty_take_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 		      dirty_rearm_fn rearm);
-/* Each page of the word is found and write-protected. */
+/* Each page of the word is found and write-protected; with a log of the CPU's, its D taken. */
 void dirty_rearm_word(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 		      uint64_t first_page, uint64_t mask);
 /* A harvest of words: takes them with @rearm, flushes when there was any, copies out. Returns the
@@ -57,7 +58,7 @@ void dirty_copy_out(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 void dirty_protect_by_walk(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 
 extern const struct dirty_policy dirty_walk, dirty_rmap_slot, dirty_mask, dirty_hybrid,
-	dirty_manual, dirty_ring, dirty_lossy;
+	dirty_manual, dirty_pml, dirty_ring, dirty_lossy;
 extern const struct spte_policy spte_none;
 
 #endif

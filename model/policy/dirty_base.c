@@ -30,7 +30,11 @@ int dirty_enable_base(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 		dirty_protect_by_walk(t, kvm, slot);
 		mmu_unlock(t, kvm);
 	} else {
-		r = kvm->backend->protect_slot(t, kvm, slot, PG_LEVEL_4K);
+		if (kvm->cpu_dirty_log_size)
+			r = kvm->backend->clear_dirty_slot(t, kvm, slot);
+		if (r >= 0)
+			r = kvm->backend->protect_slot(
+				t, kvm, slot, kvm->cpu_dirty_log_size ? PG_LEVEL_2M : PG_LEVEL_4K);
 		if (r < 0)
 			return r;
 	}
@@ -112,7 +116,11 @@ void dirty_rearm_word(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 		      uint64_t first_page, uint64_t mask)
 {
 	charge(t, COUNT_rearm_word, 1);
-	if (mask)
+	if (!mask)
+		return;
+	if (kvm->cpu_dirty_log_size)
+		kvm->backend->clear_dirty_masked(t, kvm, slot, slot->base_gfn + first_page, mask);
+	else
 		kvm->backend->write_protect_masked(t, kvm, slot, slot->base_gfn + first_page, mask);
 }
 

@@ -20,12 +20,18 @@
 static const struct policy_param params[] = {
 	{"initially-all-set", 0, 0, 1, 1, "1: all pages are dirty at first, none is protected"},
 	{"chunk", 1u << 18, 64, 1u << 31, 64, "pages per CLEAR, a multiple of 64"},
+	{"pml", 0, 0, 1, 1, "1: CLEAR takes D, and the CPU's log is used, as policy pml does"},
 	{0},
 };
 
 static bool all_set(const struct kvm *kvm)
 {
 	return kvm->dirty_params.value[0];
+}
+
+static bool cpu_log(const struct kvm *kvm)
+{
+	return kvm->dirty_params.value[2];
 }
 
 static uint64_t clear_chunk(const struct kvm *kvm)
@@ -98,6 +104,7 @@ const struct dirty_policy dirty_manual = {
 		 .summary = "GET only reports; CLEAR write-protects, a chunk at a time (5.0 on)",
 		 .params = params,
 		 .proofs = proofs},
+	.cpu_log = cpu_log,
 	.initially_all_set = all_set,
 	.clear_chunk = clear_chunk,
 	.enable = enable,

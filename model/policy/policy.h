@@ -62,6 +62,9 @@ struct kvm_vcpu;
 struct dirty_policy {
 	struct policy_desc desc;
 	bool walks; /* visits shadow pages: not on a back end that has none to visit */
+	/* Whether pages of nested tables are armed by taking D, for the CPU to log (model/mmu/
+	 * cpu_log.h), where others take W. NULL: no. */
+	bool (*cpu_log)(const struct kvm *kvm);
 	/* Whether every bit of a new bitmap is set. NULL: none is. */
 	bool (*initially_all_set)(const struct kvm *kvm);
 	/* LOG_DIRTY_PAGES was set on @slot: arm it. NULL: write-protect the slot, flush. */

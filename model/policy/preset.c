@@ -7,7 +7,8 @@
 #define LINUX_6_1 LINUX_5_16, .eager_split = EAGER_SPLIT_TDP
 #define LINUX_5_16                                                                                 \
 	.dirty = "mask", .spte = "none", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,                 \
-	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .zap_collapsible = true
+	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .get_kicks = true,         \
+	.zap_collapsible = true
 
 static const struct kvm_preset presets[] = {
 	{

@@ -47,6 +47,7 @@ struct kvm_preset {
 	bool split_on_fault; /* a fault splits a large spte; otherwise it takes it out */
 	bool split_unlocked; /* a split lets go of mmu_lock for its table, each time */
 	/* On either: */
+	bool get_kicks;	      /* GET and CLEAR make vCPUs exit, log of the CPU's or not (5.12 on) */
 	bool zap_collapsible; /* disabling it looks for sptes that can be larger */
 };
 

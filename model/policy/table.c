@@ -6,8 +6,8 @@
 #include "model/policy/policy.h"
 
 static const struct dirty_policy *const dirty_policies[] = {
-	&dirty_walk,   &dirty_rmap_slot, &dirty_mask,  &dirty_hybrid,
-	&dirty_manual, &dirty_ring,	 &dirty_lossy,
+	&dirty_walk,   &dirty_rmap_slot, &dirty_mask, &dirty_hybrid,
+	&dirty_manual, &dirty_pml,	 &dirty_ring, &dirty_lossy,
 };
 static const struct spte_policy *const spte_policies[] = {&spte_none};
 

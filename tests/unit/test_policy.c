@@ -70,7 +70,7 @@ static void parameters(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(message, "a power of two"));
 	EQ(parse("mas", &p), KVMSIM_ENOENT);
 	CU_ASSERT_PTR_NOT_NULL(
-		strstr(message, "walk, rmap-slot, mask, hybrid, manual, ring, lossy"));
+		strstr(message, "walk, rmap-slot, mask, hybrid, manual, pml, ring, lossy"));
 	EQ(parse("", &p), KVMSIM_ENOENT);
 	EQ(parse("none", &p), KVMSIM_ENOENT); /* of another family */
 }

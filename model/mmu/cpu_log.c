@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/cpu_log.h"
+
+#include <stdlib.h>
+
+#include "model/mmu/mmu.h"
+#include "model/policy/preset.h"
+
+#define ENTRIES_PER_LINE 8
+
+bool cpu_log_init(struct kvm_vcpu *v)
+{
+	struct kvm *kvm = v->kvm;
+
+	if (!kvm->cpu_dirty_log_size)
+		return true;
+	v->log.gpa = calloc(CPU_LOG_ENTRIES, sizeof(*v->log.gpa));
+	v->log.index = CPU_LOG_ENTRIES - 1;
+	v->log.addr = kaddr_pages(&kvm->kaddr, PAGE_SIZE);
+	v->log.enabled = kvm->cpu_dirty_logging_count;
+	return v->log.gpa;
+}
+
+bool cpu_log_push(struct kvm_vcpu *v, gpa_t gpa)
+{
+	struct cpu_log *log = &v->log;
+
+	if (!log->enabled)
+		return true;
+	if (log->index < 0)
+		return false;
+	log->gpa[log->index--] = gpa & ~(PAGE_SIZE - 1);
+	log->unpriced++;
+	return true;
+}
+
+void cpu_log_charge(struct kvm_vcpu *v)
+{
+	if (v->log.unpriced)
+		charge(v->task, COUNT_pml_log, v->log.unpriced);
+	v->log.unpriced = 0;
+}
+
+void cpu_log_flush(struct kvm_vcpu *v)
+{
+	struct cpu_log *log = &v->log;
+
+	if (!log->gpa || log->index == CPU_LOG_ENTRIES - 1)
+		return;
+	cpu_log_charge(v);
+	for (int i = log->index + 1; i < CPU_LOG_ENTRIES; i++) {
+		charge(v->task, COUNT_pml_flush_entry, 1);
+		if (i == log->index + 1 || i % ENTRIES_PER_LINE == 0)
+			kvm_touch(v->task, v->kvm, log->addr + i * sizeof(*log->gpa),
+				  sizeof(*log->gpa), false);
+		kvm_mark_page_dirty(v->task, v->kvm, log->gpa[i] >> PAGE_SHIFT);
+	}
+	/* Till now each was in the buffer, so that at no time one was nowhere. */
+	touch_shared(v->task);
+	log->index = CPU_LOG_ENTRIES - 1;
+}
+
+bool cpu_log_has(const struct kvm *kvm, gfn_t gfn)
+{
+	for (uint32_t i = 0; i < kvm->n_vcpus && kvm->cpu_dirty_log_size; i++) {
+		const struct cpu_log *log = &kvm->vcpus[i]->log;
+
+		for (int j = log->index + 1; j < CPU_LOG_ENTRIES; j++)
+			if (log->gpa[j] >> PAGE_SHIFT == gfn)
+				return true;
+	}
+	return false;
+}
+
+void kvm_update_cpu_dirty_logging(struct task *t, struct kvm *kvm, bool on)
+{
+	if (!kvm->cpu_dirty_log_size)
+		return;
+	touch_shared(t);
+	task_assert_first(t, "the number of logged slots");
+	kvm->cpu_dirty_logging_count += on ? 1 : -1;
+	if (kvm->cpu_dirty_logging_count == (on ? 1 : 0))
+		kvm_make_all_cpus_request(t, kvm, REQ_UPDATE_CPU_DIRTY_LOGGING);
+}
+
+void kvm_sync_dirty_log(struct task *t, struct kvm *kvm)
+{
+	if (kvm->cpu_dirty_log_size || kvm->preset->get_kicks)
+		kvm_make_all_cpus_request(t, kvm, 0);
+}

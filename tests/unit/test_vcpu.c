@@ -185,7 +185,7 @@ static void vary(struct program *p, uint64_t seed)
 		.slot_pages = SLOT_PAGES,
 		.slot_flags = seed & 1 ? KVM_MEM_LOG_DIRTY_PAGES : 0,
 		.n_vcpus = 1 + seed % SCENE_MAX_VCPUS,
-		.dirty = policies[seed / 8 % 4],
+		.dirty = seed / 2 % 5 == 2 && seed & 16 ? "pml" : policies[seed / 8 % 4],
 		.preset = seed % 7 == 6 ? "2.6.36" : NULL,
 		.personality = cpus[seed / 2 % 5],
 		.params = params[seed / 2 % 4],

@@ -21,6 +21,9 @@ static const struct matrix_case {
 	{"D_mix", mx_case_d_mix, true},
 	{"D_2vcpu", mx_case_d_2vcpu, true},
 	{"H", mx_case_h, true},
+	{"P_quiet", mx_case_p_quiet, true},
+	{"P_get", mx_case_p_get, true},
+	{"P_clear", mx_case_p_clear, true},
 	{"N", mx_case_n, true},
 };
 

@@ -78,6 +78,26 @@ static int insn_loop(struct matrix *m, struct kvm_vcpu *v, uint64_t code)
 	return retired(m, v, r);
 }
 
+/* One turn of the loop at MX_CODE_MIXED: the turns left are stored, then @entry's page accessed. */
+static int mixed_turn(struct matrix *m, struct kvm_vcpu *v, uint64_t entry, uint64_t left)
+{
+	uint64_t gva = entry & ~1ull, code = MX_CODE_MIXED, old;
+	int r;
+
+	do {
+		r = vcpu_fetch(v, code + 1);
+		r = r ? r : vcpu_write(v, MX_LEFT(vcpu_id(v)), 4, left);
+	} while (r == VCPU_RESTART);
+	if (r)
+		return retired(m, v, r);
+	do {
+		r = vcpu_fetch(v, code + (entry & 1 ? 15 : 9));
+		if (!r)
+			r = entry & 1 ? vcpu_write(v, gva, 4, left) : vcpu_read(v, gva, 4, &old);
+	} while (r == VCPU_RESTART);
+	return retired(m, v, r);
+}
+
 /* @n turns over the vCPU's list in guest memory, then OUT. */
 static int turns(struct matrix *m, struct kvm_vcpu *v, uint64_t code, uint64_t n)
 {
@@ -87,7 +107,10 @@ static int turns(struct matrix *m, struct kvm_vcpu *v, uint64_t code, uint64_t n
 		uint64_t address = 0;
 
 		err = mx_insn_read(m, v, code, list_of(v) + i * 4, 4, &address); /* lodsd */
-		err = err ? err : insn_access(m, v, code, address, n - i);
+		if (!err && code == MX_CODE_MIXED)
+			err = mixed_turn(m, v, address, n - i);
+		else
+			err = err ? err : insn_access(m, v, code, address, n - i);
 		err = err ? err : insn_loop(m, v, code);
 	}
 	return err ? err : mx_insn_out(m, v, code + 5);
@@ -150,16 +173,9 @@ int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
 
 /* ---- two vCPUs ---- */
 
-struct thread {
-	struct matrix *m;
-	struct kvm_vcpu *vcpu;
-	uint64_t code, n;
-	bool ended;
-};
-
 static int thread(struct task *t, void *arg)
 {
-	struct thread *self = arg;
+	struct mx_thread *self = arg;
 	int err;
 
 	vcpu_bind(self->vcpu, t);
@@ -171,7 +187,7 @@ static int thread(struct task *t, void *arg)
 	return err;
 }
 
-static int run_threads(struct matrix *m, struct thread *threads)
+int mx_threads_start(struct matrix *m, struct mx_thread *threads, uint64_t code, uint64_t n)
 {
 	int err = 0;
 
@@ -183,12 +199,20 @@ static int run_threads(struct matrix *m, struct thread *threads)
 					    .stack_bytes = 256 << 10};
 		struct task *t;
 
+		threads[i] = (struct mx_thread){.m = m, .vcpu = m->vcpus[i], .code = code, .n = n};
 		err = task_create(m->sim, &o, &t);
 	}
 	/* Of the two new stacks of the reference's process one lies in a huge page, to be split. */
 	if (!m->had_threads)
 		kvm_unmap_hva_elsewhere(m->t, m->kvm);
 	m->had_threads = true;
+	return err;
+}
+
+int mx_threads_join(struct matrix *m, const struct mx_thread *threads)
+{
+	int err = 0;
+
 	while (!err && !(threads[0].ended && threads[1].ended))
 		err = task_block(m->t, WAIT_idle);
 	for (uint32_t i = 0; i < MX_VCPUS; i++)
@@ -199,7 +223,7 @@ static int run_threads(struct matrix *m, struct thread *threads)
 int mx_halves(struct matrix *m, const char *phase, uint64_t code, bool threads)
 {
 	uint64_t half = m->o->slot_pages / MX_VCPUS;
-	struct thread t[MX_VCPUS];
+	struct mx_thread t[MX_VCPUS];
 	int err = 0;
 
 	if (!half || half > MX_VCPU_ENTRIES)
@@ -213,11 +237,12 @@ int mx_halves(struct matrix *m, const char *phase, uint64_t code, bool threads)
 			m->pages[k] = (uint32_t)(i * m->o->slot_pages / MX_VCPUS + k);
 		put_list(m, m->vcpus[i], m->pages, half, MX_TEST);
 		vcpu_set_regs(m->vcpus[i]);
-		t[i] = (struct thread){.m = m, .vcpu = m->vcpus[i], .code = code, .n = half};
 	}
 	mx_begin(m, phase);
-	if (threads)
-		err = run_threads(m, t);
+	if (threads) {
+		err = mx_threads_start(m, t, code, half);
+		err = err ? err : mx_threads_join(m, t);
+	}
 	for (uint32_t i = 0; i < MX_VCPUS && !threads && !err; i++)
 		err = turns(m, m->vcpus[i], code, half);
 	return err ? err : mx_end(m, NULL, 0);

@@ -21,7 +21,6 @@
 #define CHUNK_SHIFT 21	    /* log2 of what a 2M PTE maps */
 
 #define SLOT0 0
-#define SLOT1 1
 
 /* ---- building ---- */
 
@@ -71,7 +70,7 @@ static void page_tables(struct matrix *m)
 
 static int set_slot1(struct matrix *m, uint32_t flags)
 {
-	const struct kvm_memory_region test = {.slot = SLOT1,
+	const struct kvm_memory_region test = {.slot = MX_SLOT,
 					       .flags = flags,
 					       .base_gfn = MX_TEST >> 12,
 					       .npages = m->o->slot_pages,
@@ -253,14 +252,35 @@ int mx_end(struct matrix *m, const char *result, int64_t value)
 	return m->o->phase ? m->o->phase(m->o->ctx, &p) : 0;
 }
 
+int mx_results(struct matrix *m, const char *phase, const struct matrix_quantity *q, size_t n)
+{
+	struct matrix_phase p = {.name = phase,
+				 .pattern = m->pattern,
+				 .nr_dirty = m->nr_dirty,
+				 .round = m->round,
+				 .quantities = q,
+				 .n_quantities = n};
+
+	m->phase = phase;
+	p.occurrence = occurrence(m);
+	if (!p.occurrence)
+		return kvmsim_err(m->o->errors, KVMSIM_ENOMEM, "phase %s: out of memory", phase);
+	return m->o->phase ? m->o->phase(m->o->ctx, &p) : 0;
+}
+
 /* ---- ioctls ---- */
+
+int mx_set_log(struct matrix *m, bool on)
+{
+	return set_slot1(m, on ? KVM_MEM_LOG_DIRTY_PAGES : 0);
+}
 
 int mx_log(struct matrix *m, const char *phase, bool on)
 {
 	int err;
 
 	mx_begin(m, phase);
-	err = set_slot1(m, on ? KVM_MEM_LOG_DIRTY_PAGES : 0);
+	err = mx_set_log(m, on);
 	return err ? err : mx_end(m, NULL, 0);
 }
 
@@ -271,7 +291,7 @@ int mx_get(struct matrix *m, const char *phase)
 	long r;
 
 	mx_begin(m, phase);
-	r = kvm_get_dirty_log(m->t, m->kvm, SLOT1, m->bitmap);
+	r = kvm_get_dirty_log(m->t, m->kvm, MX_SLOT, m->bitmap);
 	if (r < 0)
 		return (int)r;
 	for (uint64_t i = 0; i < words; i++)
@@ -286,7 +306,7 @@ int mx_clear(struct matrix *m, const char *phase, uint64_t chunk)
 
 	mx_begin(m, phase);
 	for (uint64_t first = 0; first < slot; first += chunk, calls++) {
-		int err = kvm_clear_dirty_log(m->t, m->kvm, SLOT1, first,
+		int err = kvm_clear_dirty_log(m->t, m->kvm, MX_SLOT, first,
 					      slot - first < chunk ? slot - first : chunk,
 					      m->bitmap + first / 64);
 

@@ -17,12 +17,15 @@
 #define MX_CODE_WRITE	  0x1000ull
 #define MX_CODE_READ	  0x1040ull
 #define MX_CODE_INC	  0x1080ull
+#define MX_CODE_MIXED	  0x10c0ull
 #define MX_CODE_INTERP	  0x1100ull
+#define MX_LEFT(vcpu)	  (0x9000ull + (vcpu)*8) /* turns of MX_CODE_MIXED left */
 #define MX_LIST		  0x100000ull
 #define MX_LIST_PAGES	  16ull
 #define MX_LIST_ENTRIES	  (MX_LIST_PAGES * 4096 / 4)
 #define MX_VCPUS	  2ull /* at most; of two each has half of the lists' room */
 #define MX_VCPU_ENTRIES	  (MX_LIST_ENTRIES / MX_VCPUS)
+#define MX_SLOT		  1 /* the test pages */
 #define MX_TEST		  0x10000000ull
 #define MX_MAX_CHUNKS	  63ull /* 4K tables for the test pages end where the device's begins */
 #define MX_MAX_SLOT_PAGES (1ull << 17) /* up to 0x30000000 */
@@ -108,6 +111,9 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m));
 void mx_begin(struct matrix *m, const char *phase);
 int mx_end(struct matrix *m, const char *result, int64_t value);
 
+/* A phase of which only the results are compared; @q has @n of them. */
+int mx_results(struct matrix *m, const char *phase, const struct matrix_quantity *q, size_t n);
+
 /* Sets the key of the phases that follow. */
 void mx_key(struct matrix *m, enum matrix_pattern pattern, int64_t nr_dirty, int64_t round);
 
@@ -115,11 +121,23 @@ void mx_key(struct matrix *m, enum matrix_pattern pattern, int64_t nr_dirty, int
 int mx_setup(struct matrix *m);
 /* One phase: a loop at @code over the first @n pages of the key's pattern; KVM_RUN until OUT. */
 int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n);
+/* Both vCPUs' loops at @code, @n turns over their lists each, in threads of their own that have
+ * begun when this returns; and until they have ended. @threads has MX_VCPUS elements. */
+struct mx_thread {
+	struct matrix *m;
+	struct kvm_vcpu *vcpu;
+	uint64_t code, n;
+	bool ended;
+};
+int mx_threads_start(struct matrix *m, struct mx_thread *threads, uint64_t code, uint64_t n);
+int mx_threads_join(struct matrix *m, const struct mx_thread *threads);
 /* One phase: each of the two vCPUs runs the loop at @code over its half of the slot; one after the
  * other, or each in a thread of its own, which comes and goes in the phase. */
 int mx_halves(struct matrix *m, const char *phase, uint64_t code, bool threads);
 /* One phase: the dirty logging flag of slot 1 set or taken away. */
 int mx_log(struct matrix *m, const char *phase, bool on);
+/* The same without a phase. */
+int mx_set_log(struct matrix *m, bool on);
 /* One phase: GET_DIRTY_LOG of slot 1. */
 int mx_get(struct matrix *m, const char *phase);
 /* One phase: CLEAR_DIRTY_LOG of slot 1, all of it, for what the last mx_get() got, in chunks of
@@ -156,6 +174,9 @@ int mx_case_d_4096(struct matrix *m);
 int mx_case_d_mix(struct matrix *m);
 int mx_case_d_2vcpu(struct matrix *m);
 int mx_case_h(struct matrix *m);
+int mx_case_p_quiet(struct matrix *m);
+int mx_case_p_get(struct matrix *m);
+int mx_case_p_clear(struct matrix *m);
 int mx_case_n(struct matrix *m);
 
 #endif

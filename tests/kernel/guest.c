@@ -31,6 +31,8 @@
 						     */
 #define N_GIB 4u
 
+#define LEFT_GPA(vcpu) (0x9000ull + (vcpu)*8u) /* turns of GUEST_MIXED left */
+
 /* Page-table entries as an OS leaves them: accessed, leaves also dirty, so that the software walk
  * has nothing to set. */
 #define PTE_PRESENT  0x01ull
@@ -52,7 +54,7 @@
 /* RSI: list of 32-bit addresses; RCX: its length. The same bytes serve 32-bit and 64-bit code. */
 static const struct {
 	uint64_t gpa;
-	uint8_t bytes[7];
+	uint8_t bytes[24];
 } loop_code[] = {
 	/* lodsl; mov %ecx,(%rax); loop; out %al,$0x10 */
 	[GUEST_WRITE] = {CODE_GPA, {0xad, 0x89, 0x08, 0xe2, 0xfb, 0xe6, 0x10}},
@@ -60,6 +62,12 @@ static const struct {
 	[GUEST_READ] = {CODE_GPA + 0x40, {0xad, 0x8b, 0x10, 0xe2, 0xfb, 0xe6, 0x10}},
 	/* lodsl; incl (%rax); loop; out */
 	[GUEST_INC] = {CODE_GPA + 0x80, {0xad, 0xff, 0x00, 0xe2, 0xfb, 0xe6, 0x10}},
+	/* 0: lodsl; mov %ecx,(%rdi); btr $0,%eax; jc 15f
+	 * mov (%rax),%edx; loop 0b; jmp 19f
+	 * 15: mov %ecx,(%rax); loop 0b; 19: out */
+	[GUEST_MIXED] = {CODE_GPA + 0xc0,
+			 {0xad, 0x89, 0x0f, 0x0f, 0xba, 0xf0, 0x00, 0x72, 0x06, 0x8b, 0x10,
+			  0xe2, 0xf3, 0xeb, 0x04, 0x89, 0x08, 0xe2, 0xed, 0xe6, 0x10}},
 };
 /* nop; out. After an OUT, KVM_RUN skips it if RIP still stands there, so entering at the OUT itself
  * a second time would run past it. */
@@ -247,6 +255,7 @@ static void set_regs(struct guest *g, unsigned vcpu, uint64_t rip, uint64_t coun
 {
 	struct kvm_regs regs = {
 		.rip = rip,
+		.rdi = LEFT_GPA(vcpu),
 		.rsi = LIST_GPA + vcpu * VCPU_LIST_BYTES,
 		.rcx = count,
 		.rsp = STACK_GPA,
@@ -269,6 +278,24 @@ void guest_load(struct guest *g, unsigned vcpu, enum guest_loop loop, const uint
 	for (uint64_t i = 0; i < n; i++)
 		put_list(g, vcpu, i, TEST_GPA + pages[i] * PAGE_BYTES);
 	set_regs(g, vcpu, loop_code[loop].gpa, n);
+}
+
+static volatile uint32_t *turns_left(const struct guest *g, unsigned vcpu)
+{
+	return (volatile uint32_t *)(void *)(g->low + LEFT_GPA(vcpu));
+}
+
+void guest_load_mixed(struct guest *g, unsigned vcpu, const uint32_t *turns, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		put_list(g, vcpu, i, (TEST_GPA + (turns[i] >> 1) * PAGE_BYTES) | (turns[i] & 1));
+	*turns_left(g, vcpu) = (uint32_t)n;
+	set_regs(g, vcpu, loop_code[GUEST_MIXED].gpa, n);
+}
+
+uint64_t guest_turns_left(const struct guest *g, unsigned vcpu)
+{
+	return *turns_left(g, vcpu);
 }
 
 void guest_load_setup(struct guest *g)

@@ -42,8 +42,10 @@ struct guest {
 	uint8_t *low, *mem; /* host memory of slots 0 and 1 */
 };
 
-/* One per page of the list, in its order: a 4-byte store, load, or increment. */
-enum guest_loop { GUEST_WRITE, GUEST_READ, GUEST_INC };
+/* One per page of the list, in its order: a 4-byte store, load, or increment; or what bit 0 of the
+ * list's entry says, a store or a load, and before it a store of the turns left, this one included.
+ */
+enum guest_loop { GUEST_WRITE, GUEST_READ, GUEST_INC, GUEST_MIXED };
 
 void guest_create(struct guest *g, const struct guest_opts *opts);
 void guest_destroy(struct guest *g);
@@ -56,6 +58,10 @@ void guest_load(struct guest *g, unsigned vcpu, enum guest_loop loop, const uint
 void guest_load_setup(struct guest *g);
 /* On vCPU 0, a program that leaves at once. */
 void guest_load_empty(struct guest *g);
+/* The same for GUEST_MIXED: entries are page << 1 | store. */
+void guest_load_mixed(struct guest *g, unsigned vcpu, const uint32_t *turns, uint64_t n);
+/* Turns of GUEST_MIXED left, as its guest stored it last. While it runs, too. */
+uint64_t guest_turns_left(const struct guest *g, unsigned vcpu);
 /* May be called by several threads for a vCPU each. */
 void guest_run(const struct guest *g, unsigned vcpu);
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Records what Debian's own kernel does, under QEMU, and holds the model against it.
-#   tests/kernel/validate.sh [quick|full|manual|vcpus|PLAN-FILE]        README.md beside this file
+#   tests/kernel/validate.sh [quick|full|manual|vcpus|smp|PLAN-FILE]        README.md beside this file
 # Leaves build/kernel/result.csv. Exit 0: equal, or skipped with the reason; 1: not; 130: interrupted.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -39,6 +39,12 @@ done
 [ -x build/release/kvmsim ] || fail "no build/release/kvmsim; run ninja first"
 
 mkdir -p "$cache" || fail "cannot make $cache"
+# What runs in parallel needs two CPUs, and so a newer QEMU.
+qemu=qemu-system-x86_64 cpus=1
+if grep -q '^parallel' "$plan"; then
+	qemu=$("$src/qemu10.sh" "$cache") || skip "$qemu"
+	cpus=2
+fi
 work=$(mktemp -d "$cache/run.XXXXXX") || fail "cannot write to $cache"
 
 # The ABI's name changes with Debian's updates: ask what the cloud kernel is now. Offline, the
@@ -80,7 +86,8 @@ for module in irqbypass kvm kvm-amd; do
 	cp "$file" "$work/root/modules/" || fail "cannot write to $work"
 done
 
-${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O2 -static -I. -o "$work/root/init" $src/*.c ||
+${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O2 -static -I. -o "$work/root/init" $src/*.c \
+	workloads/parallel.c ||
 	fail "the recorder does not build"
 cp "$plan" "$work/root/plan" || fail "cannot write to $work"
 cp $src/cases/*.case "$work/root/cases/" || fail "cannot write to $work"
@@ -92,11 +99,12 @@ find "$work/root" -exec touch -d @0 {} +
 
 # One instruction is one nanosecond of virtual time, so that two runs are the same to the event.
 abi=${vmlinuz##*/vmlinuz-}
-echo "kernel: Debian's $abi under $(qemu-system-x86_64 --version | head -n 1), plan $plan"
+echo "kernel: Debian's $abi under $(${qemu%% *} --version | head -n 1), plan $plan"
 (
 	cd "$work" || exit 1
-	exec timeout "$limit_s" qemu-system-x86_64 -machine q35 -accel tcg -icount shift=0,sleep=off \
-		-cpu max,la57=off -m 1024 -smp 1 -nodefaults -no-user-config -display none -no-reboot \
+	# shellcheck disable=SC2086 # a command with options
+	exec timeout "$limit_s" $qemu -machine q35 -accel tcg -icount shift=0,sleep=off \
+		-cpu max,la57=off -m 1024 -smp $cpus -nodefaults -no-user-config -display none -no-reboot \
 		-seed 1 -rtc base=2020-01-01T00:00:00,clock=vm -net none \
 		-kernel "kernel/boot/vmlinuz-$abi" -initrd initrd \
 		-append "console=ttyS0 quiet nokaslr mitigations=off panic=-1 random.trust_cpu=on" \

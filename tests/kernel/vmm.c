@@ -7,6 +7,7 @@
  *
  *	mmu NAME                            an entry of mmus[] below
  *	run PROGRAM SLOT_PAGES GUEST_PTE    /cases/PROGRAM.case, 4k|2m|none
+ *	parallel SLOT_PAGES GUEST_PTE       parallel.h
  *
  * Each run is a process of its own, twice: with tracing for the counts, without for instructions.
  */
@@ -26,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/kernel/parallel.h"
 #include "tests/kernel/record.h"
 
 #define DEBUGCON_PORT 0xe9
@@ -157,14 +159,37 @@ static void change_mmu(const struct mmu **now, const char *name)
 	*now = wanted;
 }
 
+/* In a process of its own. */
+static void record(struct record_opts *opts, void (*how)(const struct record_opts *opts),
+		   const char *what)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		opts->rows = open_rows();
+		how(opts);
+		exit(fclose(opts->rows) == 0 ? 0 : 1);
+	}
+	int status;
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		die_errno("fork");
+	if (status != 0)
+		die("%s on %s ended with status %d", what, opts->mmu, status);
+}
+
+static void record_costs(const struct record_opts *opts)
+{
+	record_insns(opts, INSNS_TIMES);
+}
+
+/* @name: of the program; NULL: parallel. */
 static void run(const struct mmu *mmu, const char *name, const char *slot_pages, const char *pte)
 {
 	static struct program program;
+	const char *what = name ? name : "parallel";
 	char path[64];
-	if (!mmu || !name || !slot_pages || !pte)
-		die("plan: expected mmu NAME, then run PROGRAM SLOT_PAGES GUEST_PTE");
-	snprintf(path, sizeof(path), "/cases/%s.case", name);
-	program_read(&program, path);
+	if (!mmu || !slot_pages || !pte)
+		die("plan: expected mmu NAME, then run PROGRAM SLOT_PAGES GUEST_PTE, or parallel "
+		    "SLOT_PAGES GUEST_PTE");
 
 	struct record_opts opts = {
 		.program = &program,
@@ -177,27 +202,17 @@ static void run(const struct mmu *mmu, const char *name, const char *slot_pages,
 	bool flat = strcmp(mmu->name, "npt0-flat32") == 0;
 	if (flat != (opts.pte == GUEST_PTE_NONE) || opts.slot_pages == 0 ||
 	    opts.slot_pages > GUEST_MAX_SLOT_PAGES)
-		die("plan: cannot run %s on %s with %s pages, guest PTEs %s", name, mmu->name,
+		die("plan: cannot run %s on %s with %s pages, guest PTEs %s", what, mmu->name,
 		    slot_pages, pte);
-	for (int tracing = 1; tracing >= 0; tracing--) {
-		pid_t child = fork();
-		if (child == 0) {
-			opts.rows = open_rows();
-			if (tracing)
-				record_events(&opts);
-			else
-				record_insns(&opts, INSNS_TIMES);
-			exit(fclose(opts.rows) == 0 ? 0 : 1);
-		}
-		int status;
-		if (child < 0 || waitpid(child, &status, 0) < 0)
-			die_errno("fork");
-		if (status != 0) {
-			die("%s %s on %s ended with status %d", name, slot_pages, mmu->name,
-			    status);
-		}
+	if (name) {
+		snprintf(path, sizeof(path), "/cases/%s.case", name);
+		program_read(&program, path);
+		record(&opts, record_events, what);
+		record(&opts, record_costs, what);
+	} else {
+		record(&opts, record_parallel, what);
 	}
-	printf("vmm: %s %s %s %s\n", mmu->name, name, slot_pages, pte);
+	printf("vmm: %s %s %s %s\n", mmu->name, what, slot_pages, pte);
 }
 
 /* The plan is read whole first: a child's exit() moves the file position that it shares. */
@@ -222,8 +237,10 @@ static void run_plan(const char *path)
 		} else if (strcmp(word, "run") == 0) {
 			const char *slot_pages = strtok_r(NULL, " \t", &save);
 			run(mmu, first, slot_pages, strtok_r(NULL, " \t", &save));
+		} else if (strcmp(word, "parallel") == 0) {
+			run(mmu, NULL, first, strtok_r(NULL, " \t", &save));
 		} else {
-			die("plan: expected mmu or run, found '%s'", word);
+			die("plan: expected mmu, run or parallel, found '%s'", word);
 		}
 	}
 }

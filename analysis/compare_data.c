@@ -184,6 +184,8 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 	json_put(profile, "checksum", json_hex64(profile_checksum(opts->run.profile)));
 	json_put(o, "profile", profile);
 	json_put(o, "interval", json_u64(v->interval));
+	json_put(o, "running", json_boolean(opts->run.running));
+	json_put(o, "disable_after", json_u64(opts->run.disable_after));
 	json_put(o, "phases", json_u64(opts->n_phases));
 	json_put(o, "shadow_pages",
 		 json_pack("[o, o]", json_u64(opts->shadow_lo), json_u64(opts->shadow_hi)));

@@ -305,7 +305,8 @@ static void print_head(const struct compare_view *v, FILE *to)
 		profile_name(o->run.profile), profile_unit(o->run.profile));
 	fprintf(to, "%" PRIu32 " replicates, seed %" PRIu64, o->replicates, o->run.seed);
 	if (v->interval)
-		fprintf(to, ", a collection every %s instructions", out_u64(a, v->interval));
+		fprintf(to, ", a collection every %s instructions%s", out_u64(a, v->interval),
+			o->run.running ? " beside running vCPUs" : "");
 	fprintf(to, "; active shadow pages %s", out_u64(a, o->shadow_lo));
 	if (v->c->range)
 		fprintf(to, " to %s", out_u64(b, o->shadow_hi));

@@ -92,8 +92,9 @@ static int print_calls(const struct run_opts *o, const struct run_result *r, FIL
 		}
 		table_end_row(t);
 	}
-	fprintf(to, "GET_DIRTY_LOG every %s guest instructions (dirty pages; %s per call):\n",
-		out_u64(number, r->interval), profile_unit(o->profile));
+	fprintf(to, "GET_DIRTY_LOG every %s guest instructions%s (dirty pages; %s per call):\n",
+		out_u64(number, r->interval), o->running ? ", beside running vCPUs" : "",
+		profile_unit(o->profile));
 	err = err ? err : table_print(t, to);
 	table_free(t);
 	return err;
@@ -372,6 +373,8 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 	json_put(j, "epoch_len", json_u64(r->epoch_len));
 	json_put(j, "interval", json_u64(r->interval));
 	json_put(j, "phase", json_u64(o->phase));
+	json_put(j, "running", json_boolean(o->running));
+	json_put(j, "disable_after", json_u64(o->disable_after));
 	json_put(j, "vcpus", json_u64(r->n_vcpus));
 	json_put(j, "epochs", json_u64(r->epochs));
 	json_put(j, "torn", json_boolean(r->torn));

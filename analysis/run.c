@@ -153,14 +153,18 @@ static int check_collected(const struct guest_run *run)
 
 	for (uint32_t i = 0; i < run->in->n_vcpus; i++)
 		epochs = run->vcpus[i].ended > epochs ? run->vcpus[i].ended : epochs;
+	uint64_t first = run->opts->phase + run->every;
+
 	if (run->n_collections)
 		return 0;
+	if (run->opts->running && !run->opts->phase)
+		first += run->every;
 	return kvmsim_err(run->opts->errors, KVMSIM_EPARSE,
 			  "%s: cannot tell: %" PRIu64 " epoch%s of %" PRIu64
 			  " instructions ended; the first collection is due after %" PRIu64
 			  " (interval %" PRIu64 ", phase %" PRIu64 ")",
-			  run->in->name, epochs, epochs == 1 ? "" : "s", run->in->epoch_len,
-			  run->opts->phase + run->every, run->every, run->opts->phase);
+			  run->in->name, epochs, epochs == 1 ? "" : "s", run->in->epoch_len, first,
+			  run->every, run->opts->phase);
 }
 
 /* What is broken on purpose is never believed. */

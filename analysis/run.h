@@ -30,7 +30,9 @@ struct run_opts {
 	uint64_t shadow_pages; /* background active shadow pages for this run */
 	uint64_t seed;
 	uint32_t replicate;
-	bool reference; /* slow mode, no run-ahead */
+	bool running;		/* the vCPUs run on while the VMM collects; see below */
+	uint64_t disable_after; /* running: logging goes off after so many collections; 0: never */
+	bool reference;		/* slow mode, no run-ahead */
 	bool check; /* keep the checkers on; a policy that is broken on purpose always has them */
 	const struct kvmsim_errsink *errors;
 };
@@ -42,6 +44,13 @@ struct run_opts {
  * pause_all_vcpus(): each leaves KVM_RUN) until the VMM has collected every logged slot. So a
  * collection reports exactly the pages stored to since the one before, and the elapsed time holds
  * what it cost. The collection at the end of the phase is not in the result.
+ *
+ * With `running` the vCPUs never stop, and logging is turned on beside the running guest: at the
+ * end of the phase or, without one, of the first interval; then come the collections, each when the
+ * last vCPU has ended an interval, or at once when one has passed meanwhile (several are one). A
+ * collection reports every store that was completed before it began and since the one before, and
+ * may report those that had begun when it returned. After `disable_after` collections logging is
+ * turned off.
  */
 
 /* run_model() replays every input as a guest that does not page: under shadow paging (npt=0), or

@@ -18,6 +18,8 @@ enum {
 	OPT_SHADOW_PAGES,
 	OPT_SEED,
 	OPT_STORE,
+	OPT_RUNNING,
+	OPT_DISABLE_AFTER,
 	OPT_JSON,
 	OPT_CSV,
 	OPT_HELP,
@@ -33,6 +35,8 @@ static const struct option common[] = {
 	{"shadow-pages", required_argument, NULL, OPT_SHADOW_PAGES},
 	{"seed", required_argument, NULL, OPT_SEED},
 	{"store", required_argument, NULL, OPT_STORE},
+	{"running", no_argument, NULL, OPT_RUNNING},
+	{"disable-after", required_argument, NULL, OPT_DISABLE_AFTER},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"csv", no_argument, NULL, OPT_CSV},
 	{"help", no_argument, NULL, OPT_HELP},
@@ -95,6 +99,13 @@ static bool parse_common(struct run_args *a, int opt, const char *name)
 	case OPT_STORE:
 		a->store = optarg;
 		break;
+	case OPT_RUNNING:
+		a->run->running = true;
+		break;
+	case OPT_DISABLE_AFTER:
+		ok = cli_u64(a->verb, name, optarg, 1, INT64_MAX, &n);
+		a->run->disable_after = n;
+		break;
 	case OPT_JSON:
 		a->json = true;
 		break;
@@ -118,6 +129,10 @@ static int parse_rest(struct run_args *a, int argc, char **argv)
 		return cli_usage(a->verb, "expected one TRACE, or --scenario FILE");
 	if (!a->dirty || !a->profile)
 		return cli_usage(a->verb, "%s is missing", a->dirty ? "--profile" : "--dirty");
+	if (a->run->disable_after && !a->run->running)
+		return cli_usage(a->verb, "--disable-after goes with --running");
+	if (a->store && a->run->running)
+		return cli_usage(a->verb, "--store and --running exclude each other");
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv exclude each other");
 	return 0;

@@ -43,6 +43,9 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	"  --interval N          guest instructions between collections, a multiple of the\n"      \
 	"                        trace's epoch (default: one epoch)\n"                             \
 	"  --slot NAME           memory slot to log, or all (default: the scenario's, all)\n"      \
+	"  --running             the vCPUs run on while logging is turned on and the log "         \
+	"collected\n"                                                                              \
+	"  --disable-after N     with --running: logging is turned off after N collections\n"      \
 	"  --seed N              of every random draw (default 1)\n"                               \
 	"  --store FILE          keep what is run in this results store\n"
 

@@ -37,14 +37,16 @@ static int arrive(struct run_vcpu *v)
 	return err;
 }
 
-/* More epochs of this vCPU have ended: it stops here if that makes a collection due. A stream may
- * skip epochs, so that several are. */
+/* More epochs of this vCPU have ended: it stops here if that makes a collection due, or says so and
+ * goes on. A stream may skip epochs, so that several are. */
 static int boundary_reached(struct run_vcpu *v)
 {
 	int err = 0;
 
 	if (v->ended < v->run->target)
 		return 0;
+	if (v->run->opts->running)
+		return arrive(v);
 	err = vcpu_interrupt(v->vcpu);
 	while (!err && v->ended >= v->run->target) {
 		v->waiting = true;
@@ -81,11 +83,13 @@ static int boundary(void *ctx, struct kvm_vcpu *vcpu, const struct guest_op *op)
 	struct run_vcpu *v = ctx;
 
 	(void)vcpu;
-	if (op->kind == OP_EPOCH) {
-		int err = check_epoch(v, op->arg);
+	int err = sync(v->task); /* others look at how far it has come */
 
-		if (err)
-			return err;
+	if (!err && op->kind == OP_EPOCH)
+		err = check_epoch(v, op->arg);
+	if (err)
+		return err;
+	if (op->kind == OP_EPOCH) {
 		v->marked = false;
 		v->ended = op->arg;
 		v->open = true;
@@ -163,24 +167,39 @@ static int collect(struct guest_run *run, struct task *t, bool recorded)
 	return 0;
 }
 
+static int set_slot(struct guest_run *run, struct task *t, uint32_t i, bool log)
+{
+	const struct run_slot *s = &run->in->slots[i];
+	const struct kvm_memory_region r = {.slot = i,
+					    .flags = log ? KVM_MEM_LOG_DIRTY_PAGES : 0,
+					    .base_gfn = s->base_gfn,
+					    .npages = s->npages,
+					    .host_populated = true};
+
+	return kvm_set_user_memory_region(t, run->kvm, &r);
+}
+
+/* Dirty logging on or off, slot after slot. */
+static int set_log(struct guest_run *run, struct task *t, bool on)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < run->in->n_slots; i++)
+		if (run->in->slots[i].logged)
+			err = set_slot(run, t, i, on);
+	return err;
+}
+
 static int set_up(struct guest_run *run, struct task *t)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < run->in->n_slots; i++) {
-		const struct run_slot *s = &run->in->slots[i];
-		struct kvm_memory_region r = {.slot = i,
-					      .base_gfn = s->base_gfn,
-					      .npages = s->npages,
-					      .host_populated = true};
-
-		err = kvm_set_user_memory_region(t, run->kvm, &r);
-		if (err || !s->logged)
-			continue;
-		r.flags = KVM_MEM_LOG_DIRTY_PAGES;
-		err = kvm_set_user_memory_region(t, run->kvm, &r);
+	for (uint32_t i = 0; !err && i < run->in->n_slots; i++)
+		err = set_slot(run, t, i, false);
+	if (!err && !run->opts->running) {
+		err = set_log(run, t, true);
+		err = err ? err : collect(run, t, false);
 	}
-	err = err ? err : collect(run, t, false);
 	for (uint32_t i = 0; !err && i < run->in->n_vcpus; i++) {
 		struct run_vcpu *v = &run->vcpus[i];
 		char name[16];
@@ -204,27 +223,81 @@ static int set_up(struct guest_run *run, struct task *t)
 	return err;
 }
 
-int run_vmm(struct task *t, void *arg)
+/* Epochs that all vCPUs have ended which still run; those of the last one when none does. */
+static uint64_t reached(const struct guest_run *run)
 {
-	struct guest_run *run = arg;
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (uint32_t i = 0; i < run->in->n_vcpus; i++) {
+		const struct run_vcpu *v = &run->vcpus[i];
+
+		most = v->ended > most ? v->ended : most;
+		if (!v->finished && v->ended < least)
+			least = v->ended;
+	}
+	return least == UINT64_MAX ? most : least;
+}
+
+/* Waits for the end of the next interval: 1; at the ends of all vCPUs 0; or a negative error. */
+static int next_interval(struct guest_run *run, struct task *t)
+{
+	int err = wait_for_all(run, t);
+	uint64_t now = err ? 0 : reached(run);
+
+	if (err || now < run->target)
+		return err;
+	if (run_interrupted)
+		return KVMSIM_EINTR;
+	/* Those that a collection beside running vCPUs took longer than are over, too. */
+	if (run->opts->running)
+		run->target += (now - run->target) / run->every * run->every;
+	return 1;
+}
+
+/* The vCPUs stop at each interval. */
+static int collect_stopped(struct guest_run *run, struct task *t)
+{
 	uint64_t phase = run->opts->phase;
-	int err = set_up(run, t);
+	int r;
 
-	for (run->target = phase ? phase : run->every; !err; run->target += run->every) {
-		uint64_t reached = 0;
-
-		err = wait_for_all(run, t);
-		for (uint32_t i = 0; i < run->in->n_vcpus; i++)
-			reached = run->vcpus[i].ended > reached ? run->vcpus[i].ended : reached;
-		if (err || reached < run->target)
-			break; /* all are at their ends */
-		if (run_interrupted)
-			return KVMSIM_EINTR;
-		err = collect(run, t, run->target != phase);
-		for (uint32_t i = 0; !err && i < run->in->n_vcpus; i++) {
+	run->target = phase ? phase : run->every;
+	while ((r = next_interval(run, t)) > 0) {
+		r = collect(run, t, run->target != phase);
+		if (r)
+			return r;
+		run->target += run->every;
+		for (uint32_t i = 0; i < run->in->n_vcpus; i++) {
 			if (run->vcpus[i].waiting)
 				task_wake(run->vcpus[i].task, task_now(t));
 		}
 	}
-	return err;
+	return r;
+}
+
+static int collect_running(struct guest_run *run, struct task *t)
+{
+	uint64_t done = 0;
+	int r;
+
+	run->target = run->opts->phase ? run->opts->phase : run->every;
+	r = next_interval(run, t);
+	r = r > 0 ? set_log(run, t, true) : r;
+	run->target += run->every;
+	while (!r && (r = next_interval(run, t)) > 0) {
+		r = collect(run, t, true);
+		run->target += run->every;
+		if (!r && ++done == run->opts->disable_after)
+			return set_log(run, t, false);
+	}
+	return r;
+}
+
+int run_vmm(struct task *t, void *arg)
+{
+	struct guest_run *run = arg;
+	int err = set_up(run, t);
+
+	if (err)
+		return err;
+	return run->opts->running ? collect_running(run, t) : collect_stopped(run, t);
 }

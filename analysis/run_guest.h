@@ -11,7 +11,7 @@
 /*
  * The tasks of a run: one per vCPU, which replays its stream, and the VMM's, which sets the VM up
  * and collects the dirty log. They meet at the boundaries of epochs: there each vCPU stops until
- * the VMM's task has collected.
+ * the VMM's task has collected, or, in a run that says so, tells it and goes on.
  */
 struct run_vcpu {
 	struct guest_run *run;

@@ -19,6 +19,7 @@
 #define PDPT	     0x1000ull
 #define PD(gib)	     (0x2000ull + (gib)*PAGE_BYTES) /* of 5 GiB */
 #define CODE	     0x8000ull
+#define TSS	     0x9000ull
 #define PT(i)	     (0x10000ull + (i)*PAGE_BYTES) /* each maps 2 MiB below OWN_GPA, where used */
 #define VCPU(i)	     (0x1000000ull + (i)*VCPU_BYTES)
 #define VCPU_BYTES   0x100000ull
@@ -32,8 +33,12 @@ _Static_assert(VCPU_LIST + LIST_ACCESS * sizeof(uint64_t) <= VCPU_BYTES, "a list
 #define PTE_HUGE  0x80ull
 
 #define PORT_DONE 0x10
-/* IOPL 3, so that OUT is allowed, and the bit that is always set. */
-#define RFLAGS 0x3002ull
+/* OUT is allowed by IOPL 3; kvm_pvm, whose guests have none, looks at the I/O permission map of the
+ * task state segment, where a zero allows. The other bit is always set. */
+#define RFLAGS	     0x3002ull
+#define TSS_IO_MAP   0x66ull /* 16 bits: the map's offset */
+#define TSS_BYTES    0x68ull
+#define IO_MAP_BYTES 0x10ull /* of 128 ports */
 
 /* RSI: the list; RCX: its length, at least 1; RDI: the counters. */
 static const uint8_t code[] = {
@@ -186,6 +191,7 @@ static int make_memory(struct machine *m)
 	touch(&m->own);
 	memset(m->own.host, 0, m->own.bytes);
 	memcpy(m->own.host + CODE, code, sizeof(code));
+	m->own.host[TSS + TSS_IO_MAP] = TSS_BYTES;
 	build_tables(m);
 	err = set_slot(m, o->n_slots, OWN_GPA, &m->own, 0);
 	for (uint32_t i = 0; !err && i < o->n_slots; i++) {
@@ -227,7 +233,12 @@ static int set_sregs(struct machine *m, int vcpu)
 		.g = 1,
 	};
 	const struct kvm_segment busy_tss = {
-		.limit = 0x67, .selector = 0x40, .type = 11, .present = 1};
+		.base = OWN_GPA + TSS,
+		.limit = TSS_BYTES + IO_MAP_BYTES - 1,
+		.selector = 0x40,
+		.type = 11,
+		.present = 1,
+	};
 	struct kvm_segment user_data = user_code;
 	struct kvm_sregs s;
 	int err = machine_ioctl(m, vcpu, KVM_GET_SREGS, &s, "KVM_GET_SREGS");

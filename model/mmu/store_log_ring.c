@@ -34,7 +34,17 @@ void store_log_ring_reset(struct kvm *kvm, uint32_t id, uint64_t offset)
 	log->page[offset].reset_by = kvm->ring_resets;
 }
 
-/* Which pages have an entry that was not reset yet. */
+static void find_logged(const struct kvm_vcpu *v, const struct kvm_memory_slot *slot)
+{
+	for (int i = v->log.index + 1; v->log.gpa && i < CPU_LOG_ENTRIES; i++) {
+		uint64_t page = (v->log.gpa[i] >> PAGE_SHIFT) - slot->base_gfn;
+
+		if (page < slot->npages)
+			slot->stores->page[page].pending = true;
+	}
+}
+
+/* Which pages have an entry that was not reset yet, or are on their way to one. */
 static void find_pending(const struct kvm *kvm, const struct kvm_memory_slot *slot)
 {
 	struct store_log *log = slot->stores;
@@ -44,6 +54,7 @@ static void find_pending(const struct kvm *kvm, const struct kvm_memory_slot *sl
 	for (uint32_t v = 0; v < kvm->n_vcpus; v++) {
 		struct kvm_dirty_ring *r = kvm->vcpus[v]->dirty_ring;
 
+		find_logged(kvm->vcpus[v], slot);
 		for (uint32_t i = r->reset_index; i != r->dirty_index; i++) {
 			const struct kvm_dirty_gfn *e = dirty_ring_entry(r, i);
 

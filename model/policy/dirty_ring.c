@@ -24,8 +24,14 @@ static const struct policy_param params[] = {
 	 "entries of each vCPU's ring, a power of two"},
 	{"reaper", 1000000, 0, UINT32_MAX, 1,
 	 "microseconds between two passes of the VMM's reaper thread; 0: there is none"},
+	{"pml", 0, 0, 1, 1, "1: a reset takes D, and the CPU's log is used, as policy pml does"},
 	{0},
 };
+
+static bool cpu_log(const struct kvm *kvm)
+{
+	return kvm->dirty_params.value[2];
+}
 
 static uint64_t reaper_us(const struct kvm *kvm)
 {
@@ -35,12 +41,19 @@ static uint64_t reaper_us(const struct kvm *kvm)
 static int vcpu_create(struct kvm_vcpu *v)
 {
 	uint32_t size = (uint32_t)v->kvm->dirty_params.value[0];
-	struct kvm_dirty_ring *r = calloc(1, sizeof(*r) + size * sizeof(r->gfn[0]));
+	/* An exit pushes all that the CPU has logged. */
+	uint32_t reserved = KVM_DIRTY_RING_RSVD_ENTRIES + v->kvm->cpu_dirty_log_size;
+	struct kvm_dirty_ring *r;
 
+	if (size < reserved)
+		return kvmsim_err(sim_errors(v->kvm->sim), KVMSIM_EUNSUPPORTED,
+				  "dirty policy ring: of %u entries %u would be reserved", size,
+				  reserved);
+	r = calloc(1, sizeof(*r) + size * sizeof(r->gfn[0]));
 	if (!r)
 		return KVMSIM_ENOMEM;
 	r->size = size;
-	r->soft_limit = size - KVM_DIRTY_RING_RSVD_ENTRIES;
+	r->soft_limit = size - reserved;
 	r->addr = kaddr_pages(&v->kvm->kaddr, (uint64_t)size * KVM_DIRTY_GFN_BYTES);
 	v->dirty_ring = r;
 	return 0;
@@ -195,6 +208,7 @@ const struct dirty_policy dirty_ring = {
 		 .summary =
 			 "a ring of dirty pages per vCPU, which leaves the guest when full (5.11)",
 		 .params = params},
+	.cpu_log = cpu_log,
 	.reaper_us = reaper_us,
 	.vcpu_create = vcpu_create,
 	.vcpu_free = vcpu_free,

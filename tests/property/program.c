@@ -17,7 +17,15 @@ static const char *const policies[] = {
 	"ring,size=256,reaper=0",
 	"ring,size=256,reaper=20",
 	"ring,size=1024,reaper=3",
+	"pml",
+	"manual,chunk=64,pml=1",
+	"manual,chunk=320,initially-all-set=1,pml=1",
+	"ring,size=1024,reaper=3,pml=1",
 };
+
+/* All but tcg, whose vCPUs never run ahead over an exit. */
+static const char *const cpus[] = {"amd", "intel", "intel-haswell", "intel-nehalem"};
+#define N_CPUS (sizeof(cpus) / sizeof(cpus[0]))
 
 static const struct {
 	enum kvm_paging paging;
@@ -123,6 +131,7 @@ bool program_make(uint64_t number, struct program *p)
 	do
 		p->dirty = policies[rng_below(&r, sizeof(policies) / sizeof(policies[0]))];
 	while (p->preset && !strcmp(p->preset, "6.1-tdp") && walks(p->dirty));
+	p->cpu = strstr(p->dirty, "pml") ? "intel" : cpus[rng_below(&r, N_CPUS)];
 	ring = !strncmp(p->dirty, "ring", 4);
 	wide = ring && rng_below(&r, 2); /* so that it gets full */
 	p->n_vcpus = 1 + (uint32_t)rng_below(&r, PROGRAM_MAX_VCPUS);

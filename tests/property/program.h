@@ -35,7 +35,7 @@ struct program {
 	uint64_t number;
 	enum kvm_paging paging;
 	enum guest_paging_mode mode;
-	const char *dirty, *preset;
+	const char *dirty, *preset, *cpu;
 	uint32_t n_vcpus;
 	struct guest_op *ops[PROGRAM_MAX_VCPUS];
 	size_t n_ops[PROGRAM_MAX_VCPUS];

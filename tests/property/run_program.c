@@ -237,7 +237,7 @@ static int simulate(struct running *run, bool reference, const struct profile *p
 				       .mode = p->mode,
 				       .preset = p->preset,
 				       .dirty = p->dirty,
-				       .personality = "amd",
+				       .personality = p->cpu,
 				       .cache = run->cache,
 				       .check = p->number % 2};
 

@@ -81,6 +81,7 @@ void kvm_update_cpu_dirty_logging(struct task *t, struct kvm *kvm, bool on)
 	kvm->cpu_dirty_logging_count += on ? 1 : -1;
 	if (kvm->cpu_dirty_logging_count == (on ? 1 : 0))
 		kvm_make_all_cpus_request(t, kvm, REQ_UPDATE_CPU_DIRTY_LOGGING);
+	touch_shared(t);
 }
 
 void kvm_sync_dirty_log(struct task *t, struct kvm *kvm)

@@ -268,6 +268,9 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 		return KVMSIM_ENOMEM;
 	}
 	charge_bitmap(t, kvm, slot, logged);
+	/* What is on its way to the log from now on comes to nothing. */
+	if (!logged)
+		store_log_disarm(kvm, slot);
 	slot->flags = flags;
 	install_memslots(t, kvm);
 	kvm_update_cpu_dirty_logging(t, kvm, logged);
@@ -277,7 +280,6 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 		return r;
 	}
 	task_assert_first(t, "a dirty bitmap");
-	store_log_disarm(kvm, slot);
 	free_bitmap(slot);
 	return dirty_log_disable(t, kvm, slot);
 }

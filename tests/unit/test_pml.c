@@ -504,7 +504,7 @@ static int write_own(struct task *t, void *arg)
 	int r = 0;
 
 	vcpu_bind(v, t);
-	for (uint64_t i = 0; i < 2ull * PER_VCPU && r >= 0; i++) {
+	for (uint64_t i = 0; i < 8ull * PER_VCPU && r >= 0; i++) {
 		uint64_t page = (w->id * PER_VCPU + i * 37 % PER_VCPU);
 
 		do
@@ -544,8 +544,11 @@ static int fill(struct scene *s, struct task *t)
 	}
 	for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]) && !r; i++) {
 		r = task_block_until(t, WAIT_idle, task_now(t) + pauses[i]);
-		if (start_again && !r && i % 3 == 2)
-			r = scene_log(s, t, false) ? -1 : scene_log(s, t, true);
+		if (start_again && !r && i % 3 == 2) {
+			r = scene_log(s, t, false);
+			r = r ? r : task_block_until(t, WAIT_idle, task_now(t) + (i % 2) * 9000);
+			r = r ? r : scene_log(s, t, true);
+		}
 		r = r ? r : collect(s, t);
 	}
 	full = COUNT(s, pml_full_exit);

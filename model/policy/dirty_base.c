@@ -23,7 +23,7 @@ int dirty_enable_base(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 
 	if (r < 0)
 		return r;
-	if (kvm->preset->protect_by_walk) {
+	if (kvm->preset->protect_by_walk && !kvm->cpu_dirty_log_size) {
 		r = mmu_lock(t, kvm);
 		if (r)
 			return r;

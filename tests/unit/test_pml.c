@@ -484,104 +484,6 @@ static void a_missing_flush_is_caught(void)
 	on_both("pml", 64, no_flush);
 }
 
-/* ---- vCPUs that fill their logs while the VMM collects ---- */
-
-#define WRITERS	 2
-#define PER_VCPU (PAGES / WRITERS)
-
-static struct writer {
-	struct scene *s;
-	unsigned id;
-	struct task *task;
-} writers[WRITERS];
-static uint64_t seen[WORDS];
-static bool start_again;
-
-static int write_own(struct task *t, void *arg)
-{
-	const struct writer *w = arg;
-	struct kvm_vcpu *v = w->s->vcpu[1 + w->id];
-	int r = 0;
-
-	vcpu_bind(v, t);
-	for (uint64_t i = 0; i < 8ull * PER_VCPU && r >= 0; i++) {
-		uint64_t page = (w->id * PER_VCPU + i * 37 % PER_VCPU);
-
-		do
-			r = vcpu_write(v, SCENE_TEST + (page << 12), 8, i);
-		while (r == VCPU_RESTART);
-		r = r ? r : vcpu_gap(v, 1 + (i + w->id) % 7 * 3);
-	}
-	return r ? r : vcpu_interrupt(v);
-}
-
-static int collect(struct scene *s, struct task *t)
-{
-	long n = kvm_collect_dirty_log(t, s->kvm, 1, bitmap);
-
-	for (int i = 0; i < WORDS && n >= 0; i++)
-		seen[i] |= bitmap[i];
-	return n < 0 ? (int)n : 0;
-}
-
-static int fill(struct scene *s, struct task *t)
-{
-	static const uint64_t pauses[] = {100, 9000, 1, 30000, 400, 2500, 1, 1, 60000, 7000};
-	uint64_t full;
-	int r = begin(s, t);
-
-	memset(seen, 0, sizeof(seen));
-	mark(s);
-	r = r ? r : vcpu_interrupt(s->vcpu[0]);
-	for (unsigned i = 0; i < WRITERS && !r; i++) {
-		struct task_opts o = {.name = "writer",
-				      .fn = write_own,
-				      .arg = &writers[i],
-				      .start = task_now(t) + i * 300};
-
-		writers[i] = (struct writer){.s = s, .id = i};
-		r = task_create(s->sim, &o, &writers[i].task);
-	}
-	for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]) && !r; i++) {
-		r = task_block_until(t, WAIT_idle, task_now(t) + pauses[i]);
-		if (start_again && !r && i % 3 == 2) {
-			r = scene_log(s, t, false);
-			r = r ? r : task_block_until(t, WAIT_idle, task_now(t) + (i % 2) * 9000);
-			r = r ? r : scene_log(s, t, true);
-		}
-		r = r ? r : collect(s, t);
-	}
-	full = COUNT(s, pml_full_exit);
-	r = r ? r : task_block_until(t, WAIT_idle, task_now(t) + 1000000);
-	r = r ? r : collect(s, t);
-	EQ(r, 0);
-	CU_ASSERT(full > 0);
-	for (uint64_t i = 0; i < PAGES && !start_again; i++)
-		CU_ASSERT(seen[i / 64] >> (i % 64) & 1);
-	return r ? r : kvm_check(s->kvm);
-}
-
-static void logs_fill_while_the_vmm_collects(void)
-{
-	static const char *const dirty[] = {"pml", "manual,pml=1,chunk=128"};
-	static const char *const params[] = {NULL, "ipi_latency = 40\n", "ipi_latency = 3000\n"};
-
-	for (int i = 0; i < 2 * 2 * 2 * 3; i++) {
-		struct scene_opts o = {.paging = PAGING_TDP,
-				       .pte = SCENE_FLAT,
-				       .slot_pages = PAGES,
-				       .dirty = dirty[i & 1],
-				       .preset = i & 2 ? "6.1-tdp" : NULL,
-				       .params = params[i / 8],
-				       .personality = "intel",
-				       .n_vcpus = 1 + WRITERS,
-				       .check = true};
-
-		start_again = i & 4;
-		EQ(scene(&o, fill), 0);
-	}
-}
-
 static CU_TestInfo tests[] = {
 	{"a_full_log_exits", a_full_log_exits},
 	{"one_entry_per_page", one_entry_per_page},
@@ -594,7 +496,6 @@ static CU_TestInfo tests[] = {
 	{"shadow_paging_write_protects", shadow_paging_write_protects},
 	{"refused", refused},
 	{"a_missing_flush_is_caught", a_missing_flush_is_caught},
-	{"logs_fill_while_the_vmm_collects", logs_fill_while_the_vmm_collects},
 	CU_TEST_INFO_NULL,
 };
 TEST_MAIN("pml", tests)

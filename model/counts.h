@@ -88,6 +88,7 @@
 	X(split_spte, "spte made of a larger one that is split")                                   \
 	/* host */                                                                                 \
 	X(lock, "uncontended lock acquired and released")                                          \
+	X(lock_line, "contended lock's cache line fetched from another core")                      \
 	X(ipi, "IPI sent")                                                                         \
 	X(l2_miss, "private cache line fetched from the last level")                               \
 	X(llc_miss, "cache line fetched from memory")                                              \

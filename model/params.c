@@ -7,6 +7,13 @@
 const struct profile_param model_params[] = {
 	{"ipi_latency", 0, 0, 1ull << 40,
 	 "units of time from sending an IPI to its arrival; 0: no run-ahead"},
+	{"cores", 0, 0, 4096, "cores of the machine; 0: one for each task"},
+	{"smt_permille", 1000, 1000, 10000,
+	 "time of the same work on a core whose other thread is busy, permille of alone"},
+	{"memory_load_permille", 0, 0, 1000,
+	 "what each further busy CPU adds to a guest's TLB walk and miss, permille of them"},
+	{"line_transfer", 0, 0, 1ull << 40,
+	 "units of time in which a contended lock's cache line comes from another core"},
 	{"line_bytes", 64, 16, 4 * KIB, "cache line"},
 	{"l2_bytes", 0, 0, GIB, "private cache of a pCPU; 0: none"},
 	{"l2_ways", 8, 1, 1024, "associativity of the private cache"},

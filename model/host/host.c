@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "model/sim/profile.h"
+
 struct host_task *host_task(struct task *t)
 {
 	struct host_task *h = task_host(t);
@@ -10,6 +12,11 @@ struct host_task *host_task(struct task *t)
 	if (!h) {
 		h = calloc(1, sizeof(*h));
 		task_set_host(t, h);
+		if (!h)
+			return NULL;
+		h->line_transfer = profile_param(sim_profile(task_sim(t)), "line_transfer");
+		h->own_core.id = task_id(t);
+		h->core = &h->own_core;
 	}
 	return h;
 }

@@ -11,6 +11,13 @@
 
 struct lock_queue;
 
+/* A core, of one task or of two that share it: the lock's line that it asked for last. */
+struct host_core {
+	uint32_t id;
+	const struct lock_queue *line;
+	cycles_t line_at;
+};
+
 struct held_lock {
 	struct lock_queue *lock;
 	cycles_t since;
@@ -19,6 +26,9 @@ struct held_lock {
 struct host_task {
 	uint32_t n_held;
 	struct held_lock held[HOST_MAX_HELD]; /* in the order of taking */
+	cycles_t line_transfer;		      /* the profile's */
+	struct host_core *core;		      /* its own one unless it was placed */
+	struct host_core own_core;
 };
 
 /* Made at the first use; NULL when memory ran out. */

@@ -16,7 +16,7 @@ struct lock_waiter {
 
 static void init(struct lock_queue *q, const struct lock_class *class)
 {
-	*q = (struct lock_queue){.class = class};
+	*q = (struct lock_queue){.class = class, .line_core = UINT32_MAX};
 	q->tail = &q->head;
 }
 
@@ -75,18 +75,72 @@ static void give(struct lock_queue *q, struct task *t, enum mode mode)
 		q->writer = t;
 }
 
+/* When the line, asked for at @now, is at @core. */
+static cycles_t line_arrives(struct lock_queue *q, struct host_core *core, cycles_t now,
+			     cycles_t transfer)
+{
+	cycles_t from = q->line_at > now ? q->line_at : now;
+
+	if (q->line_core == core->id)
+		return from;
+	if (core->line == q && core->line_at > now) /* the core's other thread asked */
+		return core->line_at;
+	q->line_core = core->id;
+	q->line_at = from + transfer;
+	core->line = q;
+	core->line_at = q->line_at;
+	return q->line_at;
+}
+
+/* @t changes the lock's word. */
+static void fetch_line(struct task *t, struct lock_queue *q)
+{
+	struct host_task *h = task_host(t);
+	cycles_t now = task_now(t), at;
+
+	if (!h || !h->line_transfer)
+		return;
+	at = line_arrives(q, h->core, now, h->line_transfer);
+	if (at > now)
+		charge_cycles(t, COUNT_lock_line, 1, at - now);
+}
+
+/* log2(@n) * 256, linear between powers of two. */
+static uint64_t log2_256(uint64_t n)
+{
+	unsigned whole = 63 - (unsigned)__builtin_clzll(n);
+
+	return ((uint64_t)whole << 8) + (((n << 8) >> whole) - 256);
+}
+
+/* When @w, first of the queue, has the lock that is let go at @now. */
+static cycles_t handed_over(struct lock_queue *q, const struct lock_waiter *w, cycles_t now)
+{
+	const struct host_task *h = task_host(w->task);
+
+	if (!h->line_transfer)
+		return now;
+	if (w->mode == SHARED)
+		return line_arrives(q, h->core, now, h->line_transfer);
+	q->line_core = h->core->id;
+	q->line_at = now + (h->line_transfer * log2_256(q->waiting + 1) >> 8);
+	return q->line_at;
+}
+
 /* Gives the lock to whoever is first in line, as far as it is free, from @now on. */
 static void hand_over(struct lock_queue *q, cycles_t now)
 {
 	while (q->head && !q->writer && (q->head->mode == SHARED || !q->readers)) {
 		struct lock_waiter *w = q->head;
+		cycles_t at = handed_over(q, w, now);
 
 		q->head = w->next;
 		if (!q->head)
 			q->tail = &q->head;
+		q->waiting--;
 		w->granted = true;
 		give(q, w->task, w->mode);
-		task_wake(w->task, now);
+		task_wake(w->task, at);
 	}
 }
 
@@ -99,6 +153,7 @@ static void leave_queue(struct lock_queue *q, struct lock_waiter *w)
 	*p = w->next;
 	if (!*p)
 		q->tail = p;
+	q->waiting--;
 }
 
 /* What follows when @t has been given the lock. */
@@ -123,6 +178,7 @@ static int try_lock(struct task *t, struct lock_queue *q, enum mode mode)
 	if (!is_free(q, mode))
 		return 0;
 	give(q, t, mode);
+	fetch_line(t, q);
 	acquired(t, q, mode);
 	return 1;
 }
@@ -138,6 +194,7 @@ static int lock(struct task *t, struct lock_queue *q, enum mode mode)
 		return r < 0 ? r : 0;
 	*q->tail = &w;
 	q->tail = &w.next;
+	q->waiting++;
 	while (!w.granted && !r) /* another's wake-up may come between */
 		r = task_block(t, WAIT_lock);
 	if (r && !w.granted) {
@@ -175,6 +232,10 @@ static void unlock(struct task *t, struct lock_queue *q, enum mode mode)
 		broken(t, mode == SHARED ? "not a reader, releases" : "not the owner, releases", q,
 		       NULL);
 		return;
+	}
+	if (mode == SHARED) {
+		fetch_line(t, q);
+		(void)sync(t);
 	}
 	hold = task_now(t) - held->since;
 	if (hold > stats->longest_hold)

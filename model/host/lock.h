@@ -16,6 +16,17 @@
  * A reader-writer lock is fair: a reader that comes while anyone waits, waits behind; when a reader
  * at the head gets the lock, so do the readers right behind it.
  *
+ * What contention costs is the profile's line_transfer (0: nothing), the time in which the line of
+ * the lock's word comes from another core:
+ *
+ *	- The line serves one core after the other. A reader's lock and unlock and a free lock's
+ *	  taking are read-modify-writes: each waits until the line is at its core, entered as
+ *	  COUNT_lock_line. Threads of one core share the line while it is there.
+ *	- A writer that waited gets the lock line_transfer * log2(n) after its release, n CPUs
+ *	  competing: the holder, the heads of the queue and who comes all take lines of the lock
+ *	  from each other in a hand-over, and the more the more of them there are. The law is an
+ *	  observation (analysis/evidence), not a derivation; it is 1 transfer with one waiter.
+ *
  * All calls sync() first: the lock word is visible to others. Locks are taken in the order that
  * their classes declare: a lock whose rank is not above that of every lock already held is an
  * error, and so are a second acquisition and a release by a task that does not hold it. Such a
@@ -39,7 +50,9 @@ struct lock_queue {
 	const struct lock_class *class;
 	struct lock_waiter *head, **tail;
 	const struct task *writer;
-	uint32_t readers;
+	uint32_t readers, waiting;
+	uint32_t line_core; /* that the lock's line is at, or comes to at line_at */
+	cycles_t line_at;
 	struct lock_stats stats[2]; /* exclusive, shared */
 };
 

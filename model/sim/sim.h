@@ -99,6 +99,9 @@ struct task_opts {
 	int priority;	    /* lower runs first at equal times; 0 is usual */
 	size_t stack_bytes; /* 0: the default of 64 KiB; a guard page is added below */
 	bool daemon;	    /* serves others: sim_run() does not wait for its end */
+	/* [count], cycles << 16, of the CPU that it runs on; outlives the task. NULL: the profile's
+	 */
+	const uint64_t *prices;
 };
 
 /* Errors: KVMSIM_ENOMEM, KVMSIM_EINVAL. May be called from inside another task. */

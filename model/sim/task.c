@@ -49,7 +49,7 @@ int task_create(struct sim *s, const struct task_opts *opts, struct task **out)
 	t->hot.first_at = t->hot.now;
 #endif
 	t->hot.message = CYCLES_MAX;
-	t->hot.price = profile_prices(s->profile);
+	t->hot.price = opts->prices ? opts->prices : profile_prices(s->profile);
 	t->name = strdup(opts->name);
 	r = t->name ? ledger_add_task(&s->ledger, id) : KVMSIM_ENOMEM;
 	if (!r) {

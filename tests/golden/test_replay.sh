@@ -31,6 +31,18 @@ rows=$(($(wc -l <"$dir/out") - 1))
 ok 'csv: rows' [ $rows -gt 10 ]
 ok 'csv: every second epoch' [ "$(sed -n 3p "$dir/out" | cut -d, -f2)" = 4 ]
 
+# A log of the CPU's costs other things and reports the same pages.
+on_intel() { # POLICY
+	replay 0 "$trace" --dirty "$1" --profile unit --kernel 6.1-tdp --cpu intel --check --csv
+	sed 's/^"[^"]*"/quoted/' "$dir/out" | cut -d, -f2-4 >"$dir/$1.dirty"
+}
+for policy in mask pml manual,pml=1 ring,pml=1; do
+	ok "CPU's log: $policy" on_intel $policy
+	ok "CPU's log: $policy: pages" cmp -s "$dir/$policy.dirty" "$dir/mask.dirty"
+done
+refuses "CPU's log: none" 3 'policy pml: CPU tcg has no page-modification log' \
+	"$trace" --dirty pml --profile unit --kernel 6.1-tdp
+
 ok 'json' replay 0 "$trace" "$@" --json --slot vram --interval 60000000
 cp "$dir/out" "$dir/first.json"
 ok 'json: provenance' says '"checksum": "[0-9a-f]\{16\}"' out

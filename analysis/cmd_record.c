@@ -19,7 +19,7 @@ const struct verb verb_record = {
 };
 
 /* Of what is nearest to the metal first. */
-static const struct verb *const recorders[] = {&recorder_kvm, NULL};
+static const struct verb *const recorders[] = {&recorder_kvm, &recorder_qemu, NULL};
 
 static const char *short_name(const struct verb *recorder)
 {

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/record_qemu.h"
+#include "traces/outfile.h"
+
+static int by_size(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* "MIN / MEDIAN / MAX" of an array, which is sorted. */
+static void print_spread(FILE *f, uint32_t *of, uint64_t n)
+{
+	if (!n) {
+		fprintf(f, " |");
+		return;
+	}
+	qsort(of, n, sizeof(*of), by_size);
+	fprintf(f, " %" PRIu32 " / %" PRIu32 " / %" PRIu32 " |", of[0], of[(n - 1) / 2], of[n - 1]);
+}
+
+static void print_phases(FILE *f, const struct qemu_stream *s)
+{
+	fprintf(f, "| phase | | million instructions | epochs, whole | RAM pages per whole epoch: "
+		   "least / median / most | video RAM |\n| ---: | --- | ---: | ---: | ---: | ---: "
+		   "|\n");
+	for (unsigned k = 1; k < s->n_phases; k++) {
+		const struct qemu_phase *p = &s->phases[k];
+
+		fprintf(f, "| %u | %s | %" PRIu64 " | %" PRIu64 ", %" PRIu64 " |", k, p->name,
+			p->insns / 1000000, p->epochs, p->whole);
+		print_spread(f, p->ram, p->whole);
+		print_spread(f, p->vram, p->whole);
+		fputc('\n', f);
+	}
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void print_note(FILE *f, const struct qemu_recording *r, const struct qemu_stream *s)
+{
+	uint64_t epochs = 0;
+
+	for (unsigned k = 1; k < s->n_phases; k++)
+		epochs += s->phases[k].epochs;
+	fprintf(f,
+		"<!-- SPDX-License-Identifier: GPL-3.0-or-later -->\n"
+		"# %s\n\n"
+		"- **What**: %s. %u phases, %" PRIu64 " epochs of %" PRIu64
+		" guest instructions, %" PRIu64 " first stores.\n",
+		base_name(r->out), r->scenario->what, s->n_phases - 1, epochs, s->epoch_len,
+		s->stores);
+	fprintf(f,
+		"- **Where**: %s, kernel %s; %" PRIu64 " MiB (one slot of %" PRIu64
+		" pages), one vCPU, machine q35",
+		r->about, s->kernel, r->memory_mib, s->ram_pages);
+	if (s->inodes[0])
+		fprintf(f, ", ext4 on virtio-blk, read only, %s inodes", s->inodes);
+	if (s->vram_pages)
+		fprintf(f,
+			", -vga std%s%s; its video RAM is a slot of %" PRIu64
+			" pages at gfn 0x%" PRIx64,
+			s->screen[0] ? ": " : "", s->screen, s->vram_pages, s->vram_gfn);
+	fprintf(f,
+		".\n- **How**: `%s`: QEMU %s under TCG (no KVM), `-icount shift=%d,sleep=off`, "
+		"with a plugin "
+		"(interface %u) that is called at every store and writes the first one to each "
+		"page in "
+		"each epoch. Its count of instructions is the clock. Epochs begin anew at each "
+		"mark; "
+		"what the guest did between the phases is not in the trace.\n"
+		"- **What it cannot see**: loads; guest virtual addresses; stores after the first "
+		"to a "
+		"page in an epoch; device DMA (KVM's dirty log does not see it either); accessed "
+		"and "
+		"dirty bits set by page walks; the stores of interrupt and exception entry; MMIO "
+		"and "
+		"port I/O. %" PRIu64
+		" first stores went to memory of neither slot and are left out.\n"
+		"- **Time**: under icount an instruction is %d ns of guest time and the clock "
+		"leaps over "
+		"waits for the host's disk: two recordings are not the same.\n"
+		"- **Check**: the plugin counts pages per epoch apart from its lines; the counts "
+		"were "
+		"those of the lines in every epoch.\n"
+		"- **Licence**: the project's (GPL-3.0-or-later). It holds page numbers and "
+		"instruction "
+		"counts, no content of the guest's memory.\n\n",
+		r->command, r->version, r->scenario->shift, r->api, s->outside,
+		1 << r->scenario->shift);
+	print_phases(f, s);
+}
+
+static int write_whole(struct outfile *file, const char *text, size_t len, const char **what)
+{
+	*what = "cannot write";
+	while (len) {
+		ssize_t n = write(file->fd, text, len);
+
+		if (n < 0)
+			return KVMSIM_EIO;
+		text += n;
+		len -= n;
+	}
+	return outfile_finish(file) == OUTFILE_DONE ? 0 : KVMSIM_EIO;
+}
+
+int qemu_note(const struct qemu_recording *r, const struct qemu_stream *s,
+	      const struct kvmsim_errsink *errors)
+{
+	const char *dot = strrchr(base_name(r->out), '.'), *what = "out of memory";
+	int stem = dot && !strcmp(dot, ".kvt") ? (int)(dot - r->out) : (int)strlen(r->out);
+	struct outfile file = {.fd = -1};
+	char *path, *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	int err;
+
+	if (asprintf(&path, "%.*s.md", stem, r->out) < 0)
+		path = NULL;
+	if (f) {
+		print_note(f, r, s);
+		if (fclose(f)) {
+			free(text);
+			text = NULL;
+		}
+	}
+	err = path && text ? outfile_open(&file, path, &what) : KVMSIM_ENOMEM;
+	if (!err)
+		err = write_whole(&file, text, len, &what);
+	if (err)
+		kvmsim_err(errors, err, "%s: the note beside it: %s: %s", r->out, what,
+			   strerror(errno));
+	outfile_abort(&file);
+	free(path);
+	free(text);
+	return err;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/record_qemu.h"
+
+#define DISK "virtio_pci virtio_blk crc32c_generic ext4"
+
+const struct qemu_scenario qemu_scenarios[] = {
+	{
+		.name = "x11perf",
+		.what = "an X server drawing: tests of x11perf, each with -repeat 1 (its own "
+			"calibration is in it)",
+		.script = "x11perf.sh",
+		.tests = "rect100,scroll500,ftext,putimage500,shmput500,copywinwin100",
+		.modules = DISK,
+		/* 250 MIPS: x11perf calibrates itself by time, some seconds of it before each test
+		 */
+		.shift = 2,
+		.disk = true,
+		.screen = true,
+	},
+	{
+		.name = "find",
+		.what = "find / -xdev over a root file system, with nothing cached before (cold) "
+			"or "
+			"after such a run (warm)",
+		.script = "find.sh",
+		.tests = "cold,cold,cold,warm,warm",
+		.modules = DISK,
+		.disk = true,
+	},
+	{
+		.name = "pages",
+		.what = "the recorder's own test: stores to pages that the guest names before",
+		.script = "pages.sh",
+		.tests = "64",
+		.modules = "",
+		.shift = 5, /* a boot waits by time */
+		.screen = true,
+	},
+	{0},
+};
+
+static bool known(const struct qemu_scenario *s, const char *word, size_t n)
+{
+	if (!strcmp(s->name, "find"))
+		return n == 4 && (!strncmp(word, "cold", 4) || !strncmp(word, "warm", 4));
+	if (!strcmp(s->name, "pages"))
+		return strspn(word, "0123456789") == n && atoi(word) >= 1 && atoi(word) <= 512;
+	return strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789") >= n;
+}
+
+const char *qemu_scenario_refuses(const struct qemu_scenario *scenario, const char *tests)
+{
+	unsigned words = 0;
+
+	for (const char *word = tests;; word++) {
+		size_t n = strcspn(word, ",");
+
+		if (!n || n >= sizeof(((struct qemu_phase *)0)->name) || !known(scenario, word, n))
+			return !strcmp(scenario->name, "find")
+				       ? "expected cold and warm, with commas"
+			       : !strcmp(scenario->name, "pages")
+				       ? "expected a number from 1 to 512"
+				       : "expected names of x11perf's tests, "
+					 "without their dash, with commas";
+		words++;
+		word += n;
+		if (!*word)
+			break;
+	}
+	if (words >= QEMU_MAX_PHASES)
+		return "expected at most 63 of them";
+	return "";
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A plugin for QEMU's TCG: the first store to each page in each epoch of a guest with one vCPU, as
+ * lines (tracker.h) on a file descriptor that it inherits. Arguments: fd=N, epoch=INSTRUCTIONS,
+ * ram=PAGES.
+ *
+ * It sees what instructions store through the CPU's memory accesses. It does not see devices' DMA,
+ * accessed and dirty bits that page walks set, and what the CPU stores on exceptions and
+ * interrupts. Time is the number of guest instructions: those of a block are added as it begins,
+ * and a store's place in its block is taken off again. A block that an exception leaves early was
+ * counted whole.
+ */
+#include "workloads/qemu/qemu_api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/qemu/tracker.h"
+
+#define PAGE_SHIFT 12
+
+int qemu_plugin_version = KVMSIM_QEMU_API;
+
+static struct tracker tracker;
+
+#if KVMSIM_QEMU_API == 1
+/* Asked for stores only, this version also brings loads; asked for loads, it brings the stores of
+ * plain instructions without those of helpers. Both, and a look at each, is right. */
+#define STORES QEMU_MEM_RW
+static uint64_t insns;
+
+static bool counter_open(void)
+{
+	return true;
+}
+static void count(struct qemu_plugin_tb *tb, size_t n)
+{
+	qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_INLINE_ADD_U64, &insns, n);
+}
+static uint64_t counted(unsigned vcpu)
+{
+	(void)vcpu;
+	return insns;
+}
+static size_t bytes_of(const struct qemu_plugin_insn *insn, uint8_t *to, size_t len)
+{
+	size_t n = qemu_plugin_insn_size(insn);
+
+	memcpy(to, qemu_plugin_insn_data(insn), n < len ? n : len);
+	return n;
+}
+#else
+#define STORES QEMU_MEM_W
+static qemu_plugin_u64 insns;
+
+static bool counter_open(void)
+{
+	insns.score = qemu_plugin_scoreboard_new(sizeof(uint64_t));
+	return insns.score;
+}
+static void count(struct qemu_plugin_tb *tb, size_t n)
+{
+	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(tb, QEMU_INLINE_ADD_U64, insns, n);
+}
+static uint64_t counted(unsigned vcpu)
+{
+	return qemu_plugin_u64_get(insns, vcpu);
+}
+static size_t bytes_of(const struct qemu_plugin_insn *insn, uint8_t *to, size_t len)
+{
+	qemu_plugin_insn_data(insn, to, len);
+	return qemu_plugin_insn_size(insn);
+}
+#endif
+
+/* The page of a store to memory; false: of a load, or a device's register. */
+static bool stored_page(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *page)
+{
+	struct qemu_plugin_hwaddr *addr;
+
+	if (!qemu_plugin_mem_is_store(info))
+		return false;
+	addr = qemu_plugin_get_hwaddr(info, vaddr);
+	if (!addr || qemu_plugin_hwaddr_is_io(addr))
+		return false;
+	*page = qemu_plugin_hwaddr_phys_addr(addr) >> PAGE_SHIFT;
+	return true;
+}
+
+/* @data: instructions of the block from this one on, which were counted before it. */
+static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	uint64_t page;
+
+	if (tracker.phase && stored_page(info, vaddr, &page))
+		tracker_store(&tracker, vcpu, counted(vcpu) - (uintptr_t)data, page);
+}
+
+static void on_tagged(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	uint64_t page;
+
+	(void)vcpu;
+	(void)data;
+	if (stored_page(info, vaddr, &page))
+		tracker_tagged(&tracker, page);
+}
+
+/* A no-op with a byte of the guest's words. It is the last but one of its block (tell.c: a return
+ * follows), so the block's end is its time to an instruction. */
+static void on_byte(unsigned vcpu, void *data)
+{
+	tracker_byte(&tracker, counted(vcpu), (uintptr_t)data);
+}
+
+/* tell.c: nopl 0x4d4100BB(%rax), B the byte; movb %cl, 0x4d41(%rax) is the tagged store. */
+static bool is_byte(const uint8_t *c, size_t n)
+{
+	return n == 7 && c[0] == 0x0f && c[1] == 0x1f && c[2] == 0x80 && c[4] == 0 &&
+	       c[5] == 0x41 && c[6] == 0x4d;
+}
+static bool is_tagged(const uint8_t *c, size_t n)
+{
+	return n == 6 && c[0] == 0x88 && c[1] == 0x88 && c[2] == 0x41 && c[3] == 0x4d &&
+	       c[4] == 0 && c[5] == 0;
+}
+
+static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t n = qemu_plugin_tb_n_insns(tb);
+
+	(void)id;
+	count(tb, n);
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		uint8_t code[16] = {0};
+		size_t len = bytes_of(insn, code, sizeof(code));
+
+		qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_CB_NO_REGS, STORES,
+						 (void *)(uintptr_t)(n - i));
+		if (is_byte(code, len))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_byte, QEMU_CB_NO_REGS,
+							       (void *)(uintptr_t)code[3]);
+		if (is_tagged(code, len))
+			qemu_plugin_register_vcpu_mem_cb(insn, on_tagged, QEMU_CB_NO_REGS, STORES,
+							 NULL);
+	}
+}
+
+static void on_exit_of_qemu(qemu_plugin_id_t id, void *data)
+{
+	(void)id;
+	(void)data;
+	tracker_close(&tracker);
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)
+{
+	unsigned long long fd = 0, epoch = 0, ram = 0;
+	FILE *out;
+
+	(void)info;
+	for (int i = 0; i < argc; i++) {
+		if (!sscanf(argv[i], "fd=%llu", &fd) && !sscanf(argv[i], "epoch=%llu", &epoch) &&
+		    !sscanf(argv[i], "ram=%llu", &ram)) {
+			fprintf(stderr, "kvmsim plugin: unknown argument %s\n", argv[i]);
+			return 1;
+		}
+	}
+	if (!fd || !epoch || !ram) {
+		fprintf(stderr, "kvmsim plugin: fd, epoch and ram are needed\n");
+		return 1;
+	}
+	out = fdopen(fd, "w");
+	if (!out || !counter_open() || !tracker_open(&tracker, out, epoch, ram)) {
+		fprintf(stderr,
+			"kvmsim plugin: descriptor %llu cannot be written to, or no memory\n", fd);
+		return 1;
+	}
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+	qemu_plugin_register_atexit_cb(id, on_exit_of_qemu, NULL);
+	return 0;
+}

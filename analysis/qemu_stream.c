@@ -273,7 +273,8 @@ static int next_event(struct qemu_stream *s)
 		if (ret == 0 && !s->done)
 			return failed(s, KVMSIM_EPARSE, "the guest stopped before it was done");
 		if (ret == 0 && s->text && fflush(s->text)) /* before the trace appears */
-			return failed(s, KVMSIM_EIO, "writing the text failed: %s", strerror(errno));
+			return failed(s, KVMSIM_EIO, "writing the text failed: %s",
+				      strerror(errno));
 		if (ret == 0)
 			return 0;
 		if (s->ended)

@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs the Debian packages that kvmsim needs: scripts/setup.sh [build] [test] [kernel]
+# Installs the Debian packages that kvmsim needs: scripts/setup.sh [build] [test] [kernel] [guest]
 # Does nothing when they are there. Needs root for the installation: run it as root, or have sudo.
 set -eu
 build='gcc clang ninja-build pkg-config libc6-dev libgsl-dev libsqlite3-dev libzstd-dev libinih-dev
  libboost-context-dev uthash-dev libjansson-dev libcsv-dev zlib1g-dev'
 test='libcunit1-dev sqlite3 jq python3 mandoc'
 kernel='qemu-system-x86 seabios cpio busybox-static xz-utils'
+# mmdebstrap works without root through uidmap
+guest='qemu-system-x86 seabios cpio mmdebstrap uidmap e2fsprogs xz-utils'
 lint='clang-format clang-tidy git'
 
 want=
@@ -15,9 +17,10 @@ for set in "${@:-build}"; do
 	build) want="$want $build" ;;
 	test) want="$want $test" ;;
 	kernel) want="$want $kernel" ;;
+	guest) want="$want $guest" ;;
 	lint) want="$want $lint" ;;
 	*)
-		echo "setup: unknown set '$set': build, test, kernel or lint" >&2
+		echo "setup: unknown set '$set': build, test, kernel, guest or lint" >&2
 		exit 2
 		;;
 	esac

@@ -57,22 +57,25 @@ image() { # DIR
 	rm -r "$1/root" "$1/kernel" "$1/debs" "$1/names"
 }
 
-# Copies a module and what it depends on, in the order of loading: NN-NAME.ko.
+# Copies a module and what it depends on, in the order of loading, as NN-FILE. Only arguments are a
+# function's own.
 n=10
-add_module() { # DIR NAME
-	for name in $2; do
-		file=$1/modules/$name.ko
-		[ -f "$file" ] || file=$1/modules/$(echo "$name" | tr _ -).ko
-		[ -f "$file" ] || { echo "guest: the kernel has no module $name" >&2; exit 1; }
-		set -- "$1" "$2"
-		for needed in $(tr '\0' '\n' <"$file" | sed -n 's/^depends=//p' | tr , ' '); do
-			add_module "$1" "$needed"
-		done
-		name=$(basename "$file")
-		[ -n "$(find "$dir/modules" -name "*-$name")" ] && continue
-		n=$((n + 1))
-		cp "$file" "$dir/modules/$n-$name"
+module_file() { # FROM NAME
+	for name in "$2" "$(echo "$2" | tr _ -)"; do
+		[ ! -f "$1/modules/$name.ko" ] || { echo "$1/modules/$name.ko"; return; }
 	done
+	echo "guest: the kernel has no module $2" >&2
+	return 1
+}
+add_module() { # FROM TO FILE
+	for needed in $(tr '\0' '\n' <"$3" | sed -n 's/^depends=//p' | tr , ' '); do
+		set -- "$1" "$2" "$3" "$(module_file "$1" "$needed")"
+		[ -n "$4" ] || exit 1
+		add_module "$1" "$2" "$4"
+	done
+	[ -z "$(find "$2" -name "*-${3##*/}")" ] || return 0
+	n=$((n + 1))
+	cp "$3" "$2/$n-${3##*/}"
 }
 
 initrd() { # DIR OUT MODULES FILE...
@@ -85,7 +88,8 @@ initrd() { # DIR OUT MODULES FILE...
 	cp "$from/busybox" "$dir/bin/"
 	ln -s busybox "$dir/bin/sh"
 	for module in $modules; do
-		add_module "$from" "$module"
+		file=$(module_file "$from" "$module")
+		add_module "$from" "$dir/modules" "$file"
 	done
 	cp "$@" "$dir/"
 	chmod 755 "$dir/init"

@@ -36,7 +36,7 @@ tell_vram() {
 }
 
 if [ "$1" != second ]; then
-	export PATH=/:/bin
+	export PATH=/:/bin:/sbin:/usr/bin:/usr/sbin
 	busybox mkdir -p /usr/bin /usr/sbin /sbin
 	/bin/busybox --install -s
 	mount -t devtmpfs none /dev

@@ -39,8 +39,8 @@ until xset q >/dev/null 2>&1; do
 	[ $tries -lt 120 ] || { cat /run/Xorg.log; give_up 'the X server does not start'; }
 	sleep 1
 done
-tell screen "$(xdpyinfo | awk '/dimensions:/ { size = $2 } /depth of root/ { depth = $5 }
-	END { print size ", depth " depth }')"
+tell screen "$(xrandr | sed -n 's/.*current \([0-9]*\) x \([0-9]*\),.*/\1x\2/p'), depth $(parameter depth)," \
+	"$(cat /sys/class/graphics/fb0/bits_per_pixel) bits per pixel"
 k=1
 for test in $(parameter tests | tr , ' '); do
 	# shellcheck disable=SC2046 # one number

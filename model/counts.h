@@ -76,6 +76,7 @@
 	X(host_level, "size of the host's mapping looked up for an spte that could be larger")     \
 	X(write_protect, "writable spte made read-only")                                           \
 	X(clear_dirty, "spte's D cleared, so that the CPU logs the next store")                    \
+	X(split_huge, "large spte split ahead of a store, but for its table's entries")            \
 	X(walk_sp, "active shadow page visited by a walk")                                         \
 	X(walk_spte, "spte tested by a walk")                                                      \
 	X(walk_gfn, "writable spte of a guest table, its frame compared with the slot by a walk")  \

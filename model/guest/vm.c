@@ -186,8 +186,15 @@ int ioctl_begin(struct task *t, struct kvm *kvm)
 
 int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm_memory_region *m)
 {
-	uint16_t was = activity_enter(t, ACT_memslot);
-	int r = ioctl_begin(t, kvm);
+	uint16_t was;
+	int r;
+
+	if (m->host_level > 1 && !kvm->preset->huge_pages)
+		return kvmsim_err(sim_errors(kvm->sim), KVMSIM_EUNSUPPORTED,
+				  "kernel preset %s: host pages larger than 4 KiB are not modelled",
+				  kvm->preset->name);
+	was = activity_enter(t, ACT_memslot);
+	r = ioctl_begin(t, kvm);
 
 	r = r ? r : slots_lock(t, kvm);
 	if (!r) {

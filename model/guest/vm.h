@@ -82,7 +82,8 @@ struct kvm_memory_region {
 };
 /* KVM_SET_USER_MEMORY_REGION: creates, deletes, or changes flags. Errors: KVMSIM_EINVAL (overlap,
  * a change of size or place, 2^31 pages or more, beyond what a gpa of 52 bits can reach, 48 with
- * PAGING_TDP, no such size of pages), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
+ * PAGING_TDP, no such size of pages), KVMSIM_EUNSUPPORTED (a large size, in an era whose way with
+ * large pages is not modelled), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
 int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm_memory_region *r);
 
 /* KVM_SET_NR_MMU_PAGES: at most so many shadow pages, from now on whatever the slots' size. Errors:

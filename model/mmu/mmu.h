@@ -115,6 +115,7 @@ struct kvm {
 	struct list active_pages;
 	struct kvm_mmu_page *hash[1u << MAX_HASH_SHIFT];
 	uint64_t n_used_pages, n_max_pages, indirect_pages;
+	uint64_t split_stock;	  /* tables at hand for splits of large sptes */
 	bool mmu_pages_requested; /* n_max_pages is the VMM's, not the slots' */
 	uint8_t valid_gen;
 	struct kvm_mmu_page **page_of_pfn; /* by pfn - SPT_BASE_PFN */

@@ -42,11 +42,16 @@ void mmu_lock_assert_held(struct task *t, const struct kvm *kvm, const char *wha
 		   (unsigned long long)task_now(t), what);
 }
 
-int mmu_lock_break(struct task *t, struct kvm *kvm)
+bool mmu_lock_contended(struct task *t, struct kvm *kvm)
 {
 	touch_shared(t);
 	task_assert_first(t, "who waits for mmu_lock");
-	if (!kvm->preset->mmu_lock_rw || !rwlock_is_contended(&kvm->mmu_lock.rw))
+	return kvm->preset->mmu_lock_rw && rwlock_is_contended(&kvm->mmu_lock.rw);
+}
+
+int mmu_lock_break(struct task *t, struct kvm *kvm)
+{
+	if (!mmu_lock_contended(t, kvm))
 		return 0;
 	write_unlock(t, &kvm->mmu_lock.rw);
 	return write_lock(t, &kvm->mmu_lock.rw);

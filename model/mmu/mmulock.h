@@ -21,6 +21,8 @@ void kvm_locks_init(struct kvm *kvm);
  */
 int mmu_lock(struct task *t, struct kvm *kvm);
 void mmu_unlock(struct task *t, struct kvm *kvm);
+/* Whether others wait for mmu_lock, where the era's kernel looks. */
+bool mmu_lock_contended(struct task *t, struct kvm *kvm);
 /* Lets others have mmu_lock when they wait for it, where the era's kernel does so in long loops.
  * 0 with the lock held; else as mmu_lock(). */
 int mmu_lock_break(struct task *t, struct kvm *kvm);

@@ -114,7 +114,8 @@ struct kvm_trace_event {
 	uint32_t vcpu; /* UINT32_MAX: none */
 	cycles_t time;
 	uint64_t gfn, spte;
-	uint64_t code; /* exit reason, error code, enum ret_pf, userspace exit reason, cr number */
+	uint64_t code; /* exit reason, error code, enum ret_pf, userspace exit reason, cr number,
+			* 0 of a split that was done */
 	uint8_t level; /* where the event has one */
 	bool direct;   /* role.direct */
 	bool created;  /* get_page: new */

@@ -8,7 +8,7 @@
 #define LINUX_5_16                                                                                 \
 	.dirty = "mask", .spte = "none", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,                 \
 	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .get_kicks = true,         \
-	.zap_collapsible = true
+	.zap_collapsible = true, .huge_pages = true
 
 static const struct kvm_preset presets[] = {
 	{
@@ -57,6 +57,15 @@ static const struct kvm_preset presets[] = {
 		LINUX_5_16,
 		.tdp_mmu = true,
 		.tdp_collapse = TDP_ZAP_LEAVES,
+	},
+	{
+		/* "KVM: Extend Eager Page Splitting to the shadow MMU", versions 1 to 3 (2022),
+		 * whose rmaps were split with tdp_mmu=0 and for shadow paging; what was merged, in
+		 * 6.0, does it only for nested guests with tdp_mmu=1. */
+		.name = "5.18-eager",
+		.summary = "Linux 5.18 and a series that splits shadow pages' large mappings early",
+		LINUX_5_16,
+		.eager_split = EAGER_SPLIT_ALL,
 	},
 	{
 		/* Prefetching came with 2.6.37, fast page faults with 3.6, the slot's rmaps took

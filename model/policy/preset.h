@@ -38,6 +38,7 @@ struct kvm_preset {
 	unsigned hash_shift;  /* shadow page hash: 1 << hash_shift buckets */
 	bool fast_page_fault; /* write protection of logging is lifted without mmu_lock */
 	bool mmu_lock_rw;     /* an rwlock; otherwise a spinlock */
+	bool huge_pages;      /* what it does with large host pages is modelled */
 	bool slot_bitmap;     /* shadow pages know the slots that they map: a walk skips the rest */
 	bool list_prefetch;   /* walking a list prefetches the next node (list.h until 3.0) */
 	bool protect_by_walk; /* enabling the log walks the shadow pages */

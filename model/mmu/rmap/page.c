@@ -78,11 +78,11 @@ static void account_shadowed(struct task *t, struct kvm *kvm, struct kvm_mmu_pag
 		kvm_flush_remote_tlbs(t, kvm);
 }
 
-struct kvm_mmu_page *alloc_page_table(struct task *t, struct kvm *kvm)
+/* One that is paid for. */
+static struct kvm_mmu_page *take_page_table(struct task *t, struct kvm *kvm)
 {
 	struct kvm_mmu_page *sp;
 
-	charge(t, COUNT_sp_alloc, 1);
 	touch_shared(t);
 	task_assert_first(t, "the free page tables");
 	sp = kvm->free_pages;
@@ -105,10 +105,18 @@ struct kvm_mmu_page *alloc_page_table(struct task *t, struct kvm *kvm)
 	return sp;
 }
 
-static struct kvm_mmu_page *alloc_shadow_page(struct task *t, struct kvm *kvm, gfn_t gfn,
-					      union kvm_mmu_page_role role)
+struct kvm_mmu_page *alloc_page_table(struct task *t, struct kvm *kvm)
 {
-	struct kvm_mmu_page *sp = alloc_page_table(t, kvm), **bucket;
+	charge(t, COUNT_sp_alloc, 1);
+	return take_page_table(t, kvm);
+}
+
+/* A new one of that gfn and role, made of @sp. */
+static struct kvm_mmu_page *add_shadow_page(struct task *t, struct kvm *kvm,
+					    struct kvm_mmu_page *sp, gfn_t gfn,
+					    union kvm_mmu_page_role role)
+{
+	struct kvm_mmu_page **bucket;
 
 	if (!sp)
 		return NULL;
@@ -166,7 +174,7 @@ struct kvm_mmu_page *get_shadow_page(struct kvm_vcpu *v, gfn_t gfn, union kvm_mm
 	sp = find_shadow_page(v->task, kvm, gfn, role);
 	if (!sp) {
 		created = true;
-		sp = alloc_shadow_page(v->task, kvm, gfn, role);
+		sp = add_shadow_page(v->task, kvm, alloc_page_table(v->task, kvm), gfn, role);
 		if (!sp)
 			return NULL;
 	}
@@ -175,23 +183,55 @@ struct kvm_mmu_page *get_shadow_page(struct kvm_vcpu *v, gfn_t gfn, union kvm_mm
 	return sp;
 }
 
-struct kvm_mmu_page *get_child_sp(struct kvm_vcpu *v, const uint64_t *sptep, gfn_t gfn, bool direct,
-				  unsigned access)
+static union kvm_mmu_page_role child_role(const uint64_t *sptep, bool direct, unsigned access)
 {
 	union kvm_mmu_page_role role = sptep_to_sp(sptep)->role;
-	uint64_t spte = spte_read(v->task, v->kvm, sptep);
-	struct kvm_mmu_page *child;
 
 	role.level--;
 	role.access = access;
 	role.direct = direct;
 	role.invalid = 0;
+	return role;
+}
+
+struct kvm_mmu_page *get_child_sp(struct kvm_vcpu *v, const uint64_t *sptep, gfn_t gfn, bool direct,
+				  unsigned access)
+{
+	union kvm_mmu_page_role role = child_role(sptep, direct, access);
+	uint64_t spte = spte_read(v->task, v->kvm, sptep);
+	struct kvm_mmu_page *child;
+
 	if (spte_present(spte) && !(spte & PT_PAGE_SIZE)) {
 		child = spte_to_child(v->kvm, spte);
 		if (child->gfn == gfn && child->role.word == role.word)
 			return SP_EXISTS;
 	}
 	return get_shadow_page(v, gfn, role);
+}
+
+struct kvm_mmu_page *get_split_sp(struct task *t, struct kvm *kvm, const uint64_t *sptep)
+{
+	const struct kvm_mmu_page *huge_sp = sptep_to_sp(sptep);
+	unsigned index = spte_index(sptep);
+	unsigned access =
+		huge_sp->role.direct ? huge_sp->role.access : huge_sp->translation[index] & ACC_ALL;
+	union kvm_mmu_page_role role = child_role(sptep, true, access);
+	gfn_t gfn = sp_gfn(huge_sp, index);
+	struct kvm_mmu_page *sp;
+	bool created = false;
+
+	charge(t, COUNT_get_page, 1);
+	sp = find_shadow_page(t, kvm, gfn, role);
+	if (!sp) {
+		created = true;
+		kvm->split_stock--;
+		sp = add_shadow_page(t, kvm, take_page_table(t, kvm), gfn, role);
+		if (!sp)
+			return NULL;
+	}
+	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_mmu_get_page, .gfn = gfn, .level = role.level,
+			.direct = role.direct, .created = created);
+	return sp;
 }
 
 void drop_parent_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *child, uint64_t *sptep)
@@ -213,18 +253,23 @@ void page_zap_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, uint
 		drop_parent_pte(t, kvm, spte_to_child(kvm, spte), sptep);
 }
 
+void replace_by_table(struct task *t, struct kvm *kvm, uint64_t *sptep, struct kvm_mmu_page *sp,
+		      bool flush)
+{
+	if (spte_present(*sptep)) {
+		page_zap_pte(t, kvm, sptep_to_sp(sptep), sptep);
+		if (flush)
+			kvm_flush_remote_tlbs(t, kvm);
+	}
+	charge(t, COUNT_link_page, 1);
+	spte_write(t, kvm, sptep, nonleaf_spte(kvm, sp));
+	if (pte_list_add(t, kvm, &sp->parent_ptes, sp->header_addr, sptep) < 0)
+		spte_write(t, kvm, sptep, 0);
+}
+
 void link_shadow_page(struct kvm_vcpu *v, uint64_t *sptep, struct kvm_mmu_page *sp)
 {
-	struct kvm *kvm = v->kvm;
-
-	if (spte_present(*sptep)) {
-		page_zap_pte(v->task, kvm, sptep_to_sp(sptep), sptep);
-		kvm_flush_remote_tlbs(v->task, kvm);
-	}
-	charge(v->task, COUNT_link_page, 1);
-	spte_write(v->task, kvm, sptep, nonleaf_spte(kvm, sp));
-	if (pte_list_add(v->task, kvm, &sp->parent_ptes, sp->header_addr, sptep) < 0)
-		spte_write(v->task, kvm, sptep, 0);
+	replace_by_table(v->task, v->kvm, sptep, sp, true);
 }
 
 static struct kvm_mmu_page *skip_to_indirect(const struct kvm *kvm, struct kvm_mmu_page *sp,

@@ -16,8 +16,8 @@ static bool spte_write_protect(struct task *t, struct kvm *kvm, uint64_t *sptep,
 	return spte_update(t, kvm, sptep, spte);
 }
 
-static bool rmap_write_protect(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head,
-			       bool pt_protect)
+bool rmap_write_protect(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head,
+			bool pt_protect)
 {
 	struct rmap_iter it;
 	uint64_t *sptep;
@@ -73,7 +73,7 @@ static bool write_protect_huge(struct task *t, struct kvm *kvm, struct kvm_memor
 }
 
 /* Also an spte that is clean is updated: hardware may set its D meanwhile. */
-static bool rmap_clear_dirty(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head)
+bool rmap_clear_dirty(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head)
 {
 	struct rmap_iter it;
 	uint64_t *sptep;
@@ -100,76 +100,6 @@ static void clear_dirty_masked(struct task *t, struct kvm *kvm, struct kvm_memor
 		kvm_touch(t, kvm, addr, sizeof(head->val), false);
 		rmap_clear_dirty(t, kvm, head);
 	}
-}
-
-/* Calls @fn for each rmap of the slot from pages of @min_level up to @max_level. mmu_lock is let go
- * between two of them when others wait for it. 1 when any call was true, 0, or what mmu_lock()
- * said. */
-static int for_each_slot_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
-			      int min_level, int max_level,
-			      bool (*fn)(struct task *t, struct kvm *kvm,
-					 const struct kvm_rmap_head *head))
-{
-	bool any = false;
-	int r = mmu_lock(t, kvm);
-
-	if (r)
-		return r;
-	for (int l = min_level; l <= max_level; l++) {
-		uint64_t n = memslot_lpages(slot, l);
-
-		for (uint64_t i = 0; i < n; i++) {
-			charge(t, COUNT_slot_rmap_head, 1);
-			kvm_touch(t, kvm, slot->rmap_addr[l - 1] + i * sizeof(*slot->rmap[0]),
-				  sizeof(*slot->rmap[0]), false);
-			any |= fn(t, kvm, &slot->rmap[l - 1][i]);
-			r = mmu_lock_break(t, kvm);
-			if (r)
-				return r;
-		}
-	}
-	mmu_unlock(t, kvm);
-	return any;
-}
-
-static bool protect_for_log(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head)
-{
-	return rmap_write_protect(t, kvm, head, false);
-}
-
-static int protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
-			int min_level)
-{
-	return for_each_slot_rmap(t, kvm, slot, min_level, MAX_HUGE_LEVEL, protect_for_log);
-}
-
-static int clear_dirty_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
-{
-	return for_each_slot_rmap(t, kvm, slot, PG_LEVEL_4K, PG_LEVEL_4K, rmap_clear_dirty);
-}
-
-/* The host maps nothing larger than 4 KiB, so that no spte can be larger than it is: each one's
- * shadow page is looked at, of a direct one also the size of the host's mapping, and none goes. */
-static bool look_for_collapsible(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head)
-{
-	struct rmap_iter it;
-	uint64_t *sptep;
-
-	for_each_rmap_spte (t, kvm, head, &it, sptep) {
-		struct kvm_mmu_page *sp = sptep_to_sp(sptep);
-
-		charge(t, COUNT_rmap_spte, 1);
-		kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HOT_BYTES, false);
-		if (sp->role.direct)
-			charge(t, COUNT_host_level, 1);
-	}
-	return false;
-}
-
-static int zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
-{
-	return for_each_slot_rmap(t, kvm, slot, PG_LEVEL_4K, MAX_HUGE_LEVEL - 1,
-				  look_for_collapsible);
 }
 
 static bool zap_gfn(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn)
@@ -236,9 +166,10 @@ const struct mmu_backend mmu_backend_rmap = {
 	.write_protect_gfn = write_protect_gfn,
 	.write_protect_huge = write_protect_huge,
 	.clear_dirty_masked = clear_dirty_masked,
-	.protect_slot = protect_slot,
-	.clear_dirty_slot = clear_dirty_slot,
-	.zap_collapsible = zap_collapsible,
+	.protect_slot = rmap_protect_slot,
+	.clear_dirty_slot = rmap_clear_dirty_slot,
+	.zap_collapsible = rmap_zap_collapsible,
+	.split_huge = rmap_split_huge,
 	.zap_gfn = zap_gfn,
 	.for_each_shadow_page = for_each_shadow_page,
 	.spte_gfn = spte_gfn,

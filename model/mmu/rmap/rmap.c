@@ -182,6 +182,13 @@ void drop_spte(struct task *t, struct kvm *kvm, uint64_t *sptep)
 	pte_list_remove(t, kvm, head, addr, sptep);
 }
 
+void zap_one_rmap_spte(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head,
+		       uint64_t head_addr, uint64_t *sptep)
+{
+	clear_leaf(t, kvm, sptep);
+	pte_list_remove(t, kvm, head, head_addr, sptep);
+}
+
 bool zap_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn, int level)
 {
 	uint64_t addr;
@@ -193,8 +200,7 @@ bool zap_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn
 	kvm_touch(t, kvm, addr, sizeof(head->val), false);
 	for (uint64_t *sptep = rmap_first(t, kvm, head, &it); sptep;
 	     sptep = rmap_first(t, kvm, head, &it)) {
-		clear_leaf(t, kvm, sptep);
-		pte_list_remove(t, kvm, head, addr, sptep);
+		zap_one_rmap_spte(t, kvm, head, addr, sptep);
 		zapped = true;
 	}
 	return zapped;

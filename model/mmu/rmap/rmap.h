@@ -36,6 +36,9 @@ void rmap_add(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uin
 	      gfn_t gfn, unsigned access);
 /* Clears a present leaf spte and takes it out of its chain. */
 void drop_spte(struct task *t, struct kvm *kvm, uint64_t *sptep);
+/* The same for an entry of a chain that is at hand. */
+void zap_one_rmap_spte(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head,
+		       uint64_t head_addr, uint64_t *sptep);
 bool zap_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn, int level);
 
 /* ---- page.c: shadow pages ---- */
@@ -50,6 +53,12 @@ struct kvm_mmu_page *get_shadow_page(struct kvm_vcpu *v, gfn_t gfn, union kvm_mm
 struct kvm_mmu_page *get_child_sp(struct kvm_vcpu *v, const uint64_t *sptep, gfn_t gfn, bool direct,
 				  unsigned access);
 void link_shadow_page(struct kvm_vcpu *v, uint64_t *sptep, struct kvm_mmu_page *sp);
+/* The table below a large spte that is going to be split, from kvm->split_stock where it is new.
+ * Its entries may be in use already. */
+struct kvm_mmu_page *get_split_sp(struct task *t, struct kvm *kvm, const uint64_t *sptep);
+/* @sp in the place of the large spte, if there is one; @flush: before others can have it. */
+void replace_by_table(struct task *t, struct kvm *kvm, uint64_t *sptep, struct kvm_mmu_page *sp,
+		      bool flush);
 void drop_parent_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *child, uint64_t *sptep);
 void page_zap_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, uint64_t *sptep);
 bool has_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn);
@@ -66,6 +75,8 @@ void prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
 		      struct list *invalid, unsigned *nr);
 /* Flushes and frees what was prepared. */
 void commit_zap_page(struct task *t, struct kvm *kvm, struct list *invalid);
+/* How many more there may be. */
+uint64_t available_mmu_pages(const struct kvm *kvm);
 /* Frees old pages when few are left below the limit. 0, or KVMSIM_ENOMEM when none can be. */
 int make_mmu_pages_available(struct kvm_vcpu *v);
 
@@ -101,6 +112,34 @@ int direct_map(struct kvm_vcpu *v, struct kvm_page_fault *f);
 /* ---- protect.c ---- */
 bool write_protect_gfn_levels(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			      gfn_t gfn, int min_level);
+/* The sptes of a chain. @pt_protect: the page becomes a shadowed page table, so W may not come back
+ * by a fast fault. */
+bool rmap_write_protect(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head,
+			bool pt_protect);
+bool rmap_clear_dirty(struct task *t, struct kvm *kvm, const struct kvm_rmap_head *head);
+
+/* ---- slot.c ---- */
+
+/* What is done to the rmaps of a slot's frames @first to @last, level by level. */
+struct slot_pass {
+	/* True: flush. May let go of mmu_lock, or lose it where the task is cancelled. */
+	bool (*fn)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+		   struct kvm_rmap_head *head, uint64_t head_addr);
+	int min_level, max_level;
+	gfn_t first, last;
+	bool flush_on_yield;
+};
+/* mmu_lock is let go between two of them when others wait for it. 1: flush, 0, or
+ * KVMSIM_ECANCELED, with or without the lock, or what mmu_lock() said. */
+int slot_handle_rmaps(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+		      const struct slot_pass *p);
+int rmap_protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, int min_level);
+int rmap_clear_dirty_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+int rmap_zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+
+/* ---- split.c ---- */
+int rmap_split_huge(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
+		    gfn_t end, bool locked);
 
 /* ---- ../check.c ---- */
 int rmap_check(const struct kvm *kvm);

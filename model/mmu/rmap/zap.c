@@ -102,19 +102,19 @@ static uint64_t zap_oldest(struct task *t, struct kvm *kvm, uint64_t goal)
 	return total;
 }
 
-static uint64_t available_pages(const struct kvm *kvm)
+uint64_t available_mmu_pages(const struct kvm *kvm)
 {
 	return kvm->n_max_pages > kvm->n_used_pages ? kvm->n_max_pages - kvm->n_used_pages : 0;
 }
 
 int make_mmu_pages_available(struct kvm_vcpu *v)
 {
-	uint64_t avail = available_pages(v->kvm);
+	uint64_t avail = available_mmu_pages(v->kvm);
 
 	if (avail >= MIN_FREE_MMU_PAGES)
 		return 0;
 	zap_oldest(v->task, v->kvm, REFILL_PAGES - avail);
-	return available_pages(v->kvm) ? 0 : KVMSIM_ENOMEM;
+	return available_mmu_pages(v->kvm) ? 0 : KVMSIM_ENOMEM;
 }
 
 void kvm_mmu_change_mmu_pages(struct task *t, struct kvm *kvm, uint64_t goal)

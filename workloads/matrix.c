@@ -20,6 +20,8 @@ static const struct matrix_case {
 	{"D_4096", mx_case_d_4096, true},
 	{"D_mix", mx_case_d_mix, true},
 	{"D_2vcpu", mx_case_d_2vcpu, true},
+	{"G_eagerY", mx_case_g_eager_y, true},
+	{"G_eagerN", mx_case_g_eager_n, true},
 	{"H", mx_case_h, true},
 	{"P_quiet", mx_case_p_quiet, true},
 	{"P_get", mx_case_p_get, true},

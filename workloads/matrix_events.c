@@ -165,6 +165,16 @@ static void say_cr(char *out, uint64_t s)
 	snprintf(out, ROOM, "cr%u", (unsigned)s);
 }
 
+static uint64_t sub_split(const struct kvm_trace_event *e)
+{
+	return e->level | (e->code ? 0x10 : 0);
+}
+
+static void say_split(char *out, uint64_t s)
+{
+	snprintf(out, ROOM, "l%u%s", (unsigned)(s & 0xf), s & 0x10 ? ",err" : "");
+}
+
 static void say_valid(char *out, uint64_t s)
 {
 	snprintf(out, ROOM, "%s", s ? "valid" : "stale");
@@ -190,7 +200,7 @@ static const struct {
 	[TRACE_kvm_mmu_set_spte] = {sub_spte, say_spte},
 	[TRACE_fast_page_fault] = {sub_code, say_ret_pf},
 	[TRACE_check_mmio_spte] = {sub_valid, say_valid},
-	[TRACE_kvm_mmu_split_huge_page] = {sub_level, say_level},
+	[TRACE_kvm_mmu_split_huge_page] = {sub_split, say_split},
 	[TRACE_kvm_tdp_mmu_spte_changed] = {sub_change, say_change},
 };
 

@@ -151,13 +151,14 @@ int mx_setup(struct matrix *m)
 
 int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
 {
+	enum matrix_pattern p = m->pattern == MATRIX_NO_PATTERN ? MATRIX_SEQUENTIAL : m->pattern;
 	int err;
 
 	if (n > MX_LIST_ENTRIES)
 		return kvmsim_err(m->o->errors, KVMSIM_EUNSUPPORTED,
 				  "case %s, phase %s: %llu pages, the guest's list holds %llu",
 				  m->o->test_case, phase, (unsigned long long)n, MX_LIST_ENTRIES);
-	err = matrix_pages(m->pattern, m->o->slot_pages, n, m->pages);
+	err = matrix_pages(p, m->o->slot_pages, n, m->pages);
 	if (err)
 		return err == KVMSIM_EINVAL
 			       ? kvmsim_err(m->o->errors, KVMSIM_EUNSUPPORTED,

@@ -74,7 +74,8 @@ static int set_slot1(struct matrix *m, uint32_t flags)
 					       .flags = flags,
 					       .base_gfn = MX_TEST >> 12,
 					       .npages = m->o->slot_pages,
-					       .host_populated = true};
+					       .host_populated = true,
+					       .host_level = m->host_level};
 
 	return kvm_set_user_memory_region(m->t, m->kvm, &test);
 }
@@ -124,6 +125,7 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
 									: GUEST_LONG64,
 				 .dirty = m->dirty ? m->dirty : m->o->dirty,
 				 .personality = "tcg",
+				 .eager_page_split = m->eager_page_split,
 				 .observer = &observer,
 				 .check = m->o->check};
 	const struct task_opts to = {.name = "vmm", .fn = vmm, .arg = m, .stack_bytes = 256 << 10};

@@ -79,6 +79,8 @@ struct matrix {
 	/* the VM */
 	const char *dirty; /* the case's own policy; NULL: the options' */
 	uint32_t slot_flags;
+	unsigned host_level; /* of slot 1's pages */
+	enum kvm_eager_page_split eager_page_split;
 	uint32_t n_vcpus; /* 0: one */
 	bool had_threads; /* the VMM has made threads before */
 	int (*body)(struct matrix *m);
@@ -119,7 +121,8 @@ void mx_key(struct matrix *m, enum matrix_pattern pattern, int64_t nr_dirty, int
 
 /* The phase `setup`: the guest reads its list pages. */
 int mx_setup(struct matrix *m);
-/* One phase: a loop at @code over the first @n pages of the key's pattern; KVM_RUN until OUT. */
+/* One phase: a loop at @code over the first @n pages of the key's pattern (none: in order); KVM_RUN
+ * until OUT. */
 int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n);
 /* Both vCPUs' loops at @code, @n turns over their lists each, in threads of their own that have
  * begun when this returns; and until they have ended. @threads has MX_VCPUS elements. */
@@ -173,6 +176,8 @@ int mx_case_d_256(struct matrix *m);
 int mx_case_d_4096(struct matrix *m);
 int mx_case_d_mix(struct matrix *m);
 int mx_case_d_2vcpu(struct matrix *m);
+int mx_case_g_eager_y(struct matrix *m);
+int mx_case_g_eager_n(struct matrix *m);
 int mx_case_h(struct matrix *m);
 int mx_case_p_quiet(struct matrix *m);
 int mx_case_p_get(struct matrix *m);

@@ -124,6 +124,7 @@ enum model_activity {
 	X(cpu, "runnable, no CPU")                                                                 \
 	X(lock, "a contended lock")                                                                \
 	X(ipi, "acknowledgement of an IPI")                                                        \
+	X(srcu, "faults that may have seen the memslots as they were")                             \
 	X(idle, "nothing to do")
 
 enum model_wait {

@@ -228,7 +228,7 @@ static int cmp_base(const void *a, const void *b)
 	return (x->base_gfn > y->base_gfn) - (x->base_gfn < y->base_gfn);
 }
 
-/* The new set of slots becomes visible. */
+/* The new set of slots becomes visible, and nobody sees the old one any more. */
 static void install_memslots(struct task *t, struct kvm *kvm)
 {
 	charge(t, COUNT_memslot_update, 1);
@@ -242,6 +242,7 @@ static void install_memslots(struct task *t, struct kvm *kvm)
 			kvm->nr_memslot_pages += kvm->slots[i]->npages;
 		}
 	qsort(kvm->by_gfn, kvm->nr_by_gfn, sizeof(kvm->by_gfn[0]), cmp_base);
+	synchronize_srcu(t, &kvm->srcu);
 }
 
 static void limit_mmu_pages(struct task *t, struct kvm *kvm)

@@ -130,6 +130,8 @@ struct kvm {
 	struct list frozen_waiters; /* who waits until an entry is no longer frozen */
 	struct rcu rcu;
 
+	struct srcu srcu; /* of the memslots */
+
 	/* Shadow pages of a part of the guest that no trace shows: a walk meets them. They map
 	 * pages of the logged slot, none of them writable, and never change. */
 	uint64_t n_background;
@@ -175,7 +177,8 @@ struct kvm_vcpu {
 	struct mmu_root root, prev_roots[MMU_NUM_PREV_ROOTS];
 	struct kvm_mmu_page *pae_root[4]; /* direct guests: one per GiB */
 	bool root_valid;
-	struct rcu_reader rcu; /* of a lockless walk */
+	struct rcu_reader rcu;	/* of a lockless walk */
+	struct rcu_reader srcu; /* of a fault */
 	/* run state */
 	enum vcpu_mode mode;
 	uint32_t requests;

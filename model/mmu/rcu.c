@@ -54,3 +54,50 @@ void call_rcu(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp)
 	kvm->rcu.deferred_tail = &sp->hash_next;
 	end_grace_periods(kvm);
 }
+
+void srcu_init(struct srcu *srcu)
+{
+	list_init(&srcu->readers);
+}
+
+/* None is left from before the last update. */
+static bool srcu_quiet(const struct srcu *srcu)
+{
+	return list_empty(&srcu->readers) ||
+	       list_entry(srcu->readers.next, struct rcu_reader, link)->since == srcu->updates;
+}
+
+void srcu_read_lock(struct task *t, struct srcu *srcu, struct rcu_reader *r)
+{
+	touch_shared(t);
+	task_assert_first(t, "the readers of memslots");
+	r->since = srcu->updates;
+	list_add(&r->link, srcu->readers.prev);
+}
+
+void srcu_read_unlock(struct task *t, struct srcu *srcu, struct rcu_reader *r)
+{
+	touch_shared(t);
+	task_assert_first(t, "the readers of memslots");
+	list_del(&r->link);
+	if (!srcu->waiter || !srcu_quiet(srcu))
+		return;
+	task_wake(srcu->waiter, task_now(t));
+	srcu->waiter = NULL;
+}
+
+void synchronize_srcu(struct task *t, struct srcu *srcu)
+{
+	int r = 0;
+
+	touch_shared(t);
+	task_assert_first(t, "the readers of memslots");
+	srcu->updates++;
+	if (srcu_quiet(srcu))
+		return;
+	srcu->waiter = t;
+	while (srcu->waiter == t && !r)
+		r = task_block(t, WAIT_srcu);
+	if (srcu->waiter == t)
+		srcu->waiter = NULL;
+}

@@ -33,4 +33,22 @@ void rcu_read_unlock(struct task *t, struct kvm *kvm, struct rcu_reader *r);
 /* [running] Frees @sp, which nothing leads to any more, once all readers of now have ended. */
 void call_rcu(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp);
 
+/*
+ * Sleepable read-copy-update, of the memslots: who changes them goes on when every fault that may
+ * have seen them as they were is done with, so that a page is not mapped writable, unlogged, behind
+ * the walk that protects the slot. One at a time changes them: slots_lock is held.
+ */
+struct srcu {
+	struct list readers; /* oldest first */
+	uint64_t updates;
+	struct task *waiter;
+};
+
+void srcu_init(struct srcu *srcu);
+/* [running] @r stays where it is until srcu_read_unlock(). */
+void srcu_read_lock(struct task *t, struct srcu *srcu, struct rcu_reader *r);
+void srcu_read_unlock(struct task *t, struct srcu *srcu, struct rcu_reader *r);
+/* [running] Waits for the readers of now. */
+void synchronize_srcu(struct task *t, struct srcu *srcu);
+
 #endif

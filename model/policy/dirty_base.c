@@ -189,6 +189,7 @@ void dirty_swap_bitmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *
 	slot->bitmap_addr = slot->snapshot_addr;
 	slot->dirty_snapshot = bitmap;
 	slot->snapshot_addr = addr;
+	synchronize_srcu(t, &kvm->srcu);
 }
 
 uint64_t dirty_count(struct task *t, const struct kvm_memory_slot *slot)

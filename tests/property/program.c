@@ -32,9 +32,11 @@ static const struct {
 	enum guest_paging_mode mode;
 	const char *preset;
 } machines[] = {
-	{PAGING_SHADOW, GUEST_FLAT32, NULL},   {PAGING_SHADOW, GUEST_LONG64, NULL},
-	{PAGING_TDP, GUEST_LONG64, NULL},      {PAGING_SHADOW, GUEST_FLAT32, "2.6.36"},
-	{PAGING_TDP, GUEST_LONG64, "6.1-tdp"}, {PAGING_TDP, GUEST_FLAT32, "6.1-tdp"},
+	{PAGING_SHADOW, GUEST_FLAT32, NULL},	{PAGING_SHADOW, GUEST_LONG64, NULL},
+	{PAGING_TDP, GUEST_LONG64, NULL},	{PAGING_SHADOW, GUEST_FLAT32, "2.6.36"},
+	{PAGING_TDP, GUEST_LONG64, "6.1-tdp"},	{PAGING_TDP, GUEST_FLAT32, "6.1-tdp"},
+	{PAGING_TDP, GUEST_LONG64, "6.2-tdp"},	{PAGING_TDP, GUEST_FLAT32, "6.13-tdp"},
+	{PAGING_TDP, GUEST_FLAT32, "5.16-tdp"},
 };
 
 /* Mostly runs of hits with short gaps, so that run-ahead has something to do; now and then a gap
@@ -117,7 +119,7 @@ static bool walks(const char *dirty)
 
 bool program_make(uint64_t number, struct program *p)
 {
-	bool ring, wide;
+	bool ring, wide, restless, tdp;
 	struct rng r;
 	size_t machine;
 
@@ -128,10 +130,14 @@ bool program_make(uint64_t number, struct program *p)
 	p->paging = machines[machine].paging;
 	p->mode = machines[machine].mode;
 	p->preset = machines[machine].preset;
+	tdp = p->preset && strstr(p->preset, "-tdp");
 	do
 		p->dirty = policies[rng_below(&r, sizeof(policies) / sizeof(policies[0]))];
-	while (p->preset && !strcmp(p->preset, "6.1-tdp") && walks(p->dirty));
+	while (tdp && walks(p->dirty));
 	p->cpu = strstr(p->dirty, "pml") ? "intel" : cpus[rng_below(&r, N_CPUS)];
+	p->host_level = tdp ? 1 + (unsigned)rng_below(&r, 2) : 1;
+	p->eager_page_split = rng_below(&r, 2) ? EAGER_PAGE_SPLIT_ON : EAGER_PAGE_SPLIT_OFF;
+	restless = !rng_below(&r, 4);
 	ring = !strncmp(p->dirty, "ring", 4);
 	wide = ring && rng_below(&r, 2); /* so that it gets full */
 	p->n_vcpus = 1 + (uint32_t)rng_below(&r, PROGRAM_MAX_VCPUS);
@@ -149,9 +155,9 @@ bool program_make(uint64_t number, struct program *p)
 	p->n_steps = 2 + rng_below(&r, sizeof(p->steps) / sizeof(p->steps[0]) - 2);
 	for (size_t i = 0; i < p->n_steps; i++) {
 		struct program_step *s = &p->steps[i];
-		uint64_t what = rng_below(&r, 12);
+		uint64_t what = rng_below(&r, restless ? 4 : 12);
 
-		s->delay = rng_below(&r, 2) ? rng_below(&r, 500) : rng_below(&r, 40000);
+		s->delay = restless || rng_below(&r, 2) ? rng_below(&r, 500) : rng_below(&r, 40000);
 		s->slot = (uint32_t)rng_below(&r, PROGRAM_SLOTS);
 		s->what = what == 0	      ? STEP_LOG_OFF
 			  : what == 1	      ? STEP_LOG_ON

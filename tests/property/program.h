@@ -36,6 +36,8 @@ struct program {
 	enum kvm_paging paging;
 	enum guest_paging_mode mode;
 	const char *dirty, *preset, *cpu;
+	unsigned host_level; /* of the slots' pages */
+	enum kvm_eager_page_split eager_page_split;
 	uint32_t n_vcpus;
 	struct guest_op *ops[PROGRAM_MAX_VCPUS];
 	size_t n_ops[PROGRAM_MAX_VCPUS];

@@ -110,6 +110,7 @@ static int set_slot(struct running *run, struct task *t, uint32_t slot, bool log
 					    .flags = log ? KVM_MEM_LOG_DIRTY_PAGES : 0,
 					    .base_gfn = (uint64_t)slot * PROGRAM_PAGES,
 					    .npages = PROGRAM_PAGES,
+					    .host_level = run->p->host_level,
 					    .host_populated = true};
 
 	run->logged[slot] = log;
@@ -239,6 +240,7 @@ static int simulate(struct running *run, bool reference, const struct profile *p
 				       .dirty = p->dirty,
 				       .personality = p->cpu,
 				       .cache = run->cache,
+				       .eager_page_split = p->eager_page_split,
 				       .check = p->number % 2};
 
 	err = kvm_create_vm(&vo, &run->kvm);

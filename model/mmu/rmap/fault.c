@@ -216,6 +216,7 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 	uint16_t was = activity_enter(v->task, ACT_page_fault);
 	int r;
 
+	srcu_read_lock(v->task, &v->kvm->srcu, &v->srcu);
 	charge(v->task, COUNT_page_fault, 1);
 	v->stat[STAT_pf_taken]++;
 	r = vcpu_direct(v) ? direct_page_fault(v, &f) : shadow_page_fault(v, &f);
@@ -228,6 +229,7 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 		v->stat[STAT_pf_emulate]++;
 	else if (r == RET_PF_SPURIOUS)
 		v->stat[STAT_pf_spurious]++;
+	srcu_read_unlock(v->task, &v->kvm->srcu, &v->srcu);
 	activity_leave(v->task, was);
 	return r;
 }

@@ -313,6 +313,7 @@ int kvm_mmu_init_vm(struct kvm *kvm, uint64_t background_sps)
 	list_init(&kvm->active_pages);
 	list_init(&kvm->tdp_roots);
 	list_init(&kvm->frozen_waiters);
+	srcu_init(&kvm->srcu);
 	rcu_init(&kvm->rcu);
 	kaddr_init(&kvm->kaddr);
 	kvm->next_pfn = FIRST_GUEST_PFN;

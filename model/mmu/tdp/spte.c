@@ -19,29 +19,43 @@ static enum spte_grants grants(uint64_t spte)
 struct frozen_waiter {
 	struct list link;
 	struct task *task;
+	const uint64_t *sptep;
+	bool waits; /* is in the list */
 };
 
 /* What an entry holds when nobody keeps it frozen. */
 static uint64_t read_unfrozen(struct task *t, struct kvm *kvm, const uint64_t *sptep)
 {
-	struct frozen_waiter w = {.task = t};
+	struct frozen_waiter w = {.task = t, .sptep = sptep};
 	uint64_t spte;
+	int r = 0;
 
-	while ((spte = spte_reread(t, sptep)) == REMOVED_SPTE && !task_canceled(t)) {
+	while ((spte = spte_reread(t, sptep)) == REMOVED_SPTE && !r) {
 		list_add(&w.link, &kvm->frozen_waiters);
-		(void)task_block(t, WAIT_lock);
-		list_del(&w.link);
+		w.waits = true;
+		while (w.waits && !r)
+			r = task_block(t, WAIT_lock);
+		if (w.waits)
+			list_del(&w.link);
 	}
 	return spte;
 }
 
 static void unfreeze(struct task *t, struct kvm *kvm, uint64_t *sptep)
 {
-	struct frozen_waiter *w;
+	struct list *pos = kvm->frozen_waiters.next;
 
 	spte_write(t, kvm, sptep, 0);
-	list_for_each_entry (w, &kvm->frozen_waiters, link)
+	while (pos != &kvm->frozen_waiters) {
+		struct frozen_waiter *w = list_entry(pos, struct frozen_waiter, link);
+
+		pos = pos->next;
+		if (w->sptep != sptep)
+			continue;
+		list_del(&w->link);
+		w->waits = false;
 		task_wake(w->task, task_now(t));
+	}
 }
 
 /* Takes an entry of a table that nothing leads to any more. Under a shared lock a fault may be

@@ -14,8 +14,9 @@
 struct options {
 	const char *matrix;
 	const char *cases, *mmus;
-	const char *profile;
+	const char *profile, *fit;
 	const char *evidence, *recipe;
+	bool fitted[N_COUNTS]; /* what --fit names */
 	bool check, json, csv, cost, prices;
 };
 
@@ -37,17 +38,44 @@ static int validate_events(struct matrix_file *f, const struct options *o,
 	return err ? cli_file_exit_code(err) : code;
 }
 
+/* The counts that @list names. */
+static int fitted_counts(const char *list, bool out[N_COUNTS])
+{
+	memset(out, 0, N_COUNTS * sizeof(*out));
+	for (const char *p = list; *p;) {
+		size_t n = strcspn(p, ",");
+		int c = 0;
+
+		while (c < N_COUNTS && (strlen(model_vocabulary.counts[c]) != n ||
+					strncmp(model_vocabulary.counts[c], p, n)))
+			c++;
+		if (c == N_COUNTS)
+			return kvmsim_err(&cli_errors, KVMSIM_ENOENT,
+					  "--fit %.*s: no such count; kvmsim list has them", (int)n,
+					  p);
+		out[c] = true;
+		p += n + (p[n] == ',');
+	}
+	return 0;
+}
+
+static int fit_prices(struct matrix_file *f, const struct options *o,
+		      const struct matrix_select *sel, struct cost_result *r)
+{
+	return o->fit ? matrix_prices_of(f, sel, o->fitted, r) : matrix_prices(f, sel, r);
+}
+
 static int validate_costs(struct matrix_file *f, const struct options *o,
 			  const struct profile *profile)
 {
 	const struct matrix_select sel = {
 		.mmus = o->mmus, .profile = profile, .check = o->check, .errors = &cli_errors};
 	struct cost_result r;
-	int err = o->prices ? matrix_prices(f, &sel, &r) : matrix_cost(f, &sel, !o->profile, &r);
+	int err = o->prices ? fit_prices(f, o, &sel, &r) : matrix_cost(f, &sel, !o->profile, &r);
 	int code = o->prices || r.pass ? EXIT_DONE : EXIT_GATE;
 
 	if (!err && o->prices)
-		cost_print_prices(&r, stdout);
+		cost_print_prices(&r, o->fit, stdout);
 	else if (!err)
 		err = o->json ? json_print(cost_json(&r), stdout) : cost_print(&r, stdout);
 	cost_result_free(&r);
@@ -144,6 +172,7 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 						{"profile", required_argument, NULL, 'p'},
 						{"cost", no_argument, NULL, 'C'},
 						{"prices", no_argument, NULL, 'P'},
+						{"fit", required_argument, NULL, 'f'},
 						{"check", no_argument, NULL, 'k'},
 						{"evidence", required_argument, NULL, 'e'},
 						{"recipe", required_argument, NULL, 'r'},
@@ -168,6 +197,9 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 			break;
 		case 'p':
 			o.profile = optarg;
+			break;
+		case 'f':
+			o.fit = optarg;
 			break;
 		case 'k':
 			o.check = true;
@@ -213,8 +245,12 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		return cli_usage(verb, "--profile prices what --cost compares: it needs --cost");
 	if (o.prices && o.json)
 		return cli_usage(verb, "--prices prints a profile: --json does not go with it");
-	if (o.prices && o.profile)
-		return cli_usage(verb, "--prices are fitted: --profile does not go with it");
+	if (o.fit && !o.prices)
+		return cli_usage(verb, "--fit says which --prices are fitted: it needs --prices");
+	if (o.prices && o.profile && !o.fit)
+		return cli_usage(verb, "--prices are all fitted: --profile needs a --fit");
+	if (o.fit && fitted_counts(o.fit, o.fitted))
+		return EXIT_USAGE;
 	return validate_matrix(&o);
 }
 
@@ -249,10 +285,14 @@ const struct verb verb_validate = {
 		 "  --cost             compare what GET_DIRTY_LOG costs (case B, insns_min):\n"
 		 "                     prices are fitted on up to 200 dirty pages, the other rows\n"
 		 "                     and the crossover of walk and mask predicted within 5 %\n"
-		 "  --profile P        with --cost: this profile's prices, nothing fitted\n"
+		 "  --profile P        with --cost: this profile's prices, nothing fitted; cases D "
+		 "too\n"
 		 "  --prices           fit the price of everything that the phases charge and "
 		 "print\n"
 		 "                     them as sections of a profile\n"
+		 "  --fit COUNT,...    with --prices: only of these, on up to 200 dirty pages; the "
+		 "others\n"
+		 "                     have the prices of --profile (tcg-icount)\n"
 		 "  --check            run the model's checkers too: shadow pages, TLBs, lost "
 		 "stores\n"
 		 "  --json             print JSON\n\n"

@@ -23,6 +23,21 @@ static bool is_harvest(const struct matrix_config *c, const struct matrix_row *r
 	       !strncmp(row->key.phase, "get_", 4);
 }
 
+/* What dirty rings cost, in the cases with one vCPU: the rounds' writes, which fill them, and what
+ * empties them. Their prices are not among those that case B's rows tell, so only a profile can
+ * say. */
+static bool is_ring(const struct matrix_config *c, const struct matrix_row *row)
+{
+	return matrix_selected("D,D_256,D_4096", c->test_case) &&
+	       matrix_selected("write,reset,final_reset,collect_only,reset_only,reset_empty",
+			       row->key.phase);
+}
+
+static bool is_judged(const struct matrix_config *c, const struct matrix_row *row)
+{
+	return is_harvest(c, row) || is_ring(c, row);
+}
+
 /* What prices a whole profile: no phase that includes the making of a vCPU, and none of the rows
  * that are to be predicted. */
 static bool prices_profile(const struct matrix_config *c, const struct matrix_row *row)
@@ -220,7 +235,7 @@ int matrix_cost(struct matrix_file *f, const struct matrix_select *sel, bool fit
 	memset(out, 0, sizeof(*out));
 	out->file = f;
 	out->fit = fit;
-	err = collect(sel, is_harvest, out);
+	err = collect(sel, fit ? is_harvest : is_judged, out);
 	err = err ? err : cost_simulate(out, sel);
 	if (!err)
 		err = fit ? cost_fit(out, sel, NULL) : take_profile_prices(out, sel);
@@ -259,6 +274,46 @@ int matrix_prices(struct matrix_file *f, const struct matrix_select *sel, struct
 		out->rows[i].fitted = true;
 	err = err ? err : cost_simulate(out, sel);
 	err = err ? err : cost_fit(out, sel, fixed);
+	if (!err)
+		predict(out);
+	return err;
+}
+
+/* Leaves only rows that charge one of the counts. */
+static void keep_charging(struct cost_result *r, const bool free_count[N_COUNTS])
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->n_rows; i++) {
+		bool any = false;
+
+		for (int c = 0; c < N_COUNTS; c++)
+			any |= free_count[c] && r->rows[i].counts[c] > 0;
+		if (any)
+			r->rows[kept++] = r->rows[i];
+	}
+	r->n_rows = kept;
+}
+
+int matrix_prices_of(struct matrix_file *f, const struct matrix_select *sel,
+		     const bool free_count[N_COUNTS], struct cost_result *out)
+{
+	double fixed[N_COUNTS];
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	out->file = f;
+	out->fit = true;
+	for (uint16_t c = 0; c < N_COUNTS; c++)
+		fixed[c] = free_count[c]
+				   ? -1
+				   : ldexp((double)profile_price(sel->profile, c), -PRICE_SHIFT);
+	err = collect(sel, prices_profile, out);
+	err = err ? err : cost_simulate(out, sel);
+	if (err)
+		return err;
+	keep_charging(out, free_count);
+	err = cost_fit(out, sel, fixed);
 	if (!err)
 		predict(out);
 	return err;

@@ -65,11 +65,16 @@ int matrix_cost(struct matrix_file *f, const struct matrix_select *sel, bool fit
  * insns_min rows of every phase of every case that is modelled, but for the rows that are to be
  * predicted; an instruction of the guest costs one. In out->rows, what that leaves of each. */
 int matrix_prices(struct matrix_file *f, const struct matrix_select *sel, struct cost_result *out);
+/* Prices for the counts of which @free_count says so, those of the others are sel->profile's: from
+ * the insns_min rows of every phase that charges one of them and has nr_dirty <= COST_FITTED_MAX.
+ * The other such rows are predicted, out->worst is the worst error of them. */
+int matrix_prices_of(struct matrix_file *f, const struct matrix_select *sel,
+		     const bool free_count[N_COUNTS], struct cost_result *out);
 void cost_result_free(struct cost_result *r);
 
 int cost_print(const struct cost_result *r, FILE *to);
 json_t *cost_json(const struct cost_result *r);
-/* Those prices as sections of a profile. */
-void cost_print_prices(const struct cost_result *r, FILE *to);
+/* Those prices as sections of a profile; with @only_fitted not those that were given. */
+void cost_print_prices(const struct cost_result *r, bool only_fitted, FILE *to);
 
 #endif

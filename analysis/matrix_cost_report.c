@@ -146,11 +146,12 @@ static void print_fit(const struct cost_result *r, FILE *to)
 	free(e);
 }
 
-static const char *source(const struct cost_price *p)
+static const char *source(const struct cost_price *p, bool only_fitted)
 {
-	return p->count == COUNT_insn ? "by definition"
-	       : p->fixed	      ? "fitted: GET_DIRTY_LOG of case B, nr_dirty <= 200"
-				      : "fitted: all phases of cases A, B and N";
+	return only_fitted		? "fitted: all phases that have it, nr_dirty <= 200"
+	       : p->count == COUNT_insn ? "by definition"
+	       : p->fixed		? "fitted: GET_DIRTY_LOG of case B, nr_dirty <= 200"
+					: "fitted: all phases of cases A, B and N";
 }
 
 static void print_members(const struct cost_price *p, FILE *to)
@@ -177,17 +178,30 @@ static void print_price_group(const struct cost_result *r, size_t first, FILE *t
 	fputc('\n', to);
 }
 
-void cost_print_prices(const struct cost_result *r, FILE *to)
+static void print_prediction(const struct cost_result *r, FILE *to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_rows; i++)
+		n += !r->rows[i].fitted;
+	if (n)
+		fprintf(to, "; %zu of them not fitted: worst %.1f %%\n", n, 100 * r->worst);
+}
+
+void cost_print_prices(const struct cost_result *r, bool only_fitted, FILE *to)
 {
 	print_fit(r, to);
+	print_prediction(r, to);
 	fputs("[price]\n", to);
 	for (size_t i = 0; i < r->n_prices; i++)
-		fprintf(to, "%s = %.6f\n", model_vocabulary.counts[r->prices[i].count],
-			r->prices[i].price);
+		if (!only_fitted || !r->prices[i].fixed)
+			fprintf(to, "%s = %.6f\n", model_vocabulary.counts[r->prices[i].count],
+				r->prices[i].price);
 	fputs("\n[source]\n", to);
 	for (size_t i = 0; i < r->n_prices; i++)
-		fprintf(to, "%s = %s\n", model_vocabulary.counts[r->prices[i].count],
-			source(&r->prices[i]));
+		if (!only_fitted || !r->prices[i].fixed)
+			fprintf(to, "%s = %s\n", model_vocabulary.counts[r->prices[i].count],
+				source(&r->prices[i], only_fitted));
 	fputs("\n[group]\n", to);
 	for (size_t i = 0; i < r->n_prices; i++)
 		print_price_group(r, i, to);

@@ -67,6 +67,7 @@
 	X(ring_collect, "entry of a dirty ring read by userspace")                                 \
 	X(reset_dirty_rings, "RESET_DIRTY_RINGS call, fixed part")                                 \
 	X(ring_reset, "entry of a dirty ring reset")                                               \
+	X(ring_batch, "neighbouring pages of a ring handed to the MMU under one mmu_lock")         \
 	X(rearm_word, "word of dirty bits handed to the MMU")                                      \
 	X(dirty_page, "dirty bit handled")                                                         \
 	X(rmap_head, "rmap head of one frame looked up")                                           \

@@ -7,6 +7,8 @@
  * and has all of them reset. First the whole slot is written, twice; then rounds of "write these
  * pages, collect and reset". The ring has 1,024 entries; in cases D_256 and D_4096, others.
  *
+ * Case D_256 ends with collecting and resetting apart, and a reset of nothing.
+ *
  * Case D_mix: reads that dirty, and entries that are still in the ring when logging ends and begins
  * anew. Case D_2vcpu: two vCPUs, each with its ring and its half of the slot.
  */
@@ -40,32 +42,47 @@ static int on_full(struct kvm_vcpu *v, void *ctx)
 	return err ? err : reset(m, vcpu_task(v));
 }
 
-/* The phases that follow have the first @n of these results. */
-static void results(struct matrix *m, size_t n)
+static void result(struct matrix *m, const char *name, const int64_t *value)
 {
-	m->ring = (struct mx_ring){0};
-	m->results[0] = (struct mx_result){"ring_full_exits", &m->ring.full};
-	m->results[1] = (struct mx_result){"collected_in_full", &m->ring.collected};
-	m->results[2] = (struct mx_result){"reset_returned", &m->ring.returned};
-	m->n_results = n;
+	m->results[m->n_results++] = (struct mx_result){name, value};
 }
 
-/* One phase: every ring is collected, then reset. */
-static int reset_phase(struct matrix *m, const char *phase)
+enum { COLLECT = 1, RESET = 2 };
+
+/* One phase: every ring is collected, reset, or both. */
+static int empty(struct matrix *m, const char *phase, unsigned what)
 {
 	int err = 0;
 
-	results(m, 3);
-	m->results[0] = (struct mx_result){"collected", &m->ring.collected};
-	m->results[1] = (struct mx_result){"reset_returned", &m->ring.returned};
-	m->n_results = 2;
+	m->ring = (struct mx_ring){0};
+	if (what & COLLECT)
+		result(m, "collected", &m->ring.collected);
+	if (what & RESET)
+		result(m, "reset_returned", &m->ring.returned);
 	mx_begin(m, phase);
-	for (uint32_t i = 0; i < MX_VCPUS && m->vcpus[i] && !err; i++)
+	for (uint32_t i = 0; (what & COLLECT) && i < MX_VCPUS && m->vcpus[i] && !err; i++)
 		err = collect(m, m->vcpus[i], m->t);
-	err = err ? err : reset(m, m->t);
+	if (!err && (what & RESET))
+		err = reset(m, m->t);
 	err = err ? err : mx_end(m, NULL, 0);
 	m->n_results = 0;
 	return err;
+}
+
+static int reset_phase(struct matrix *m, const char *phase)
+{
+	return empty(m, phase, COLLECT | RESET);
+}
+
+/* The phase that follows tells of full rings; @all: and of what that made of them. */
+static void expect_full(struct matrix *m, bool all)
+{
+	m->ring = (struct mx_ring){0};
+	result(m, "ring_full_exits", &m->ring.full);
+	if (!all)
+		return;
+	result(m, "collected_in_full", &m->ring.collected);
+	result(m, "reset_returned", &m->ring.returned);
 }
 
 static int loop_phase(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
@@ -83,7 +100,7 @@ static int whole_slot(struct matrix *m)
 
 	for (int64_t round = 1; round <= 2 && !err; round++) {
 		mx_key(m, MATRIX_SEQUENTIAL, all, round);
-		results(m, 3);
+		expect_full(m, true);
 		err = loop_phase(m, "write_all_with_resets", MX_CODE_WRITE, (uint64_t)all);
 		err = err ? err : reset_phase(m, "final_reset");
 	}
@@ -101,7 +118,7 @@ static int rounds(struct matrix *m)
 		if (r->pattern == MATRIX_SEQUENTIAL && r->nr_dirty == (int64_t)m->o->slot_pages)
 			continue;
 		mx_key(m, r->pattern, r->nr_dirty, r->round);
-		results(m, 1);
+		expect_full(m, false);
 		err = loop_phase(m, "write", MX_CODE_WRITE, (uint64_t)r->nr_dirty);
 		err = err ? err : reset_phase(m, "reset");
 	}
@@ -114,7 +131,7 @@ static int log_off(struct matrix *m)
 	return mx_log(m, "disable_log", false);
 }
 
-static int body(struct matrix *m)
+static int to_the_rounds(struct matrix *m)
 {
 	static const struct mx_step before[] = {
 		{"populate_write", MX_LOOP, MX_CODE_WRITE, MATRIX_SEQUENTIAL, 0},
@@ -125,7 +142,26 @@ static int body(struct matrix *m)
 	kvm_on_ring_full(m->kvm, on_full, m);
 	err = mx_script(m, before);
 	err = err ? err : whole_slot(m);
-	err = err ? err : rounds(m);
+	return err ? err : rounds(m);
+}
+
+static int body(struct matrix *m)
+{
+	int err = to_the_rounds(m);
+
+	return err ? err : log_off(m);
+}
+
+static int body_256(struct matrix *m)
+{
+	static const struct mx_step more[] = {
+		{"write_more", MX_LOOP, MX_CODE_WRITE, MATRIX_RANDOM, 150}, {0}};
+	int err = to_the_rounds(m);
+
+	err = err ? err : mx_script(m, more);
+	err = err ? err : empty(m, "collect_only", COLLECT);
+	err = err ? err : empty(m, "reset_only", RESET);
+	err = err ? err : empty(m, "reset_empty", RESET);
 	return err ? err : log_off(m);
 }
 
@@ -146,6 +182,7 @@ static int mix(struct matrix *m)
 	kvm_on_ring_full(m->kvm, on_full, m);
 	err = mx_script(m, first);
 	err = err ? err : reset_phase(m, "reset_after_read");
+	err = err ? err : reset_phase(m, "reset_again");
 	err = err ? err : mx_script(m, second);
 	err = err ? err : reset_phase(m, "reset_after_write");
 	return err ? err : log_off(m);
@@ -162,8 +199,9 @@ static int two(struct matrix *m)
 	err = err ? err : mx_log(m, "enable_log", true);
 	for (int64_t round = 1; round <= 2 && !err; round++) {
 		mx_key(m, MATRIX_HALVES, all, round);
-		results(m, 3);
+		expect_full(m, true);
 		err = mx_halves(m, "write_all_with_resets", MX_CODE_WRITE, false);
+		m->n_results = 0;
 		err = err ? err : reset_phase(m, "final_reset");
 	}
 	return err ? err : log_off(m);
@@ -182,7 +220,7 @@ int mx_case_d(struct matrix *m)
 
 int mx_case_d_256(struct matrix *m)
 {
-	return vm(m, "ring,size=256", 0, body);
+	return vm(m, "ring,size=256", 0, body_256);
 }
 
 int mx_case_d_4096(struct matrix *m)

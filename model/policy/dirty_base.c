@@ -116,8 +116,6 @@ void dirty_rearm_word(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 		      uint64_t first_page, uint64_t mask)
 {
 	charge(t, COUNT_rearm_word, 1);
-	if (!mask)
-		return;
 	if (kvm->cpu_dirty_log_size)
 		kvm->backend->clear_dirty_masked(t, kvm, slot, slot->base_gfn + first_page, mask);
 	else

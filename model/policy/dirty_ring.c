@@ -141,6 +141,7 @@ static int batch_reset(struct task *t, struct kvm *kvm, const struct batch *b)
 
 	if (!slot || b->offset + last >= slot->npages)
 		return 0;
+	charge(t, COUNT_ring_batch, 1);
 	r = mmu_lock(t, kvm);
 	if (r)
 		return r;
@@ -202,12 +203,20 @@ static long reset_rings(struct task *t, struct kvm *kvm)
 	return cleared;
 }
 
+/* 6.1: case D of the reference matrix, and rings of other sizes, on QEMU's TCG. */
+static const struct policy_proof proofs[] = {
+	{"6.1-shadow", "tcg", {EVIDENCE_ORACLE, EVIDENCE_ORACLE, EVIDENCE_ORACLE}, NULL},
+	{"6.1-tdp", "tcg", {[MMU_TDP] = EVIDENCE_ORACLE}, NULL},
+	{0},
+};
+
 const struct dirty_policy dirty_ring = {
 	.desc = {.name = "ring",
 		 .family = FAMILY_DIRTY,
 		 .summary =
 			 "a ring of dirty pages per vCPU, which leaves the guest when full (5.11)",
-		 .params = params},
+		 .params = params,
+		 .proofs = proofs},
 	.cpu_log = cpu_log,
 	.reaper_us = reaper_us,
 	.vcpu_create = vcpu_create,

@@ -16,4 +16,16 @@ for file in "$recorded"/*.csv; do
 	check "$name, altered" 1 ', 1 different' "$kvmsim" validate --matrix "$dir/altered.csv"
 done
 
+# What dirty rings cost: the profile's prices are those that the file's smaller rows tell, and
+# predict the others.
+ring=$recorded/ring-6.1.0-57.csv
+counts=ring_push,ring_full,ring_collect,reset_dirty_rings,ring_batch,ring_reset
+check 'costs of dirty rings' 0 'passed: worst error' "$kvmsim" validate --matrix "$ring" --cost \
+	--profile tcg-icount
+"$kvmsim" validate --matrix "$ring" --prices --fit "$counts" |
+	sed -n '/^\[price\]/,/^$/p' | grep '=' >"$dir/prices"
+check 'six prices of dirty rings' 0 6 grep -cxFf "$dir/prices" \
+	"$(dirname "$0")/../../model/profiles/tcg-icount.ini"
+check 'no such count' 2 'no such count' "$kvmsim" validate --matrix "$ring" --prices --fit ring_pushed
+
 the_end

@@ -194,6 +194,31 @@ static void enable_manual(struct guest *g, uint64_t how)
 		die_errno("KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2");
 }
 
+static uint64_t ring_bytes(const struct guest *g)
+{
+	return g->opts.ring * sizeof(struct kvm_dirty_gfn);
+}
+
+static void enable_ring(struct guest *g)
+{
+	struct kvm_enable_cap cap = {
+		.cap = KVM_CAP_DIRTY_LOG_RING_ACQ_REL,
+		.args = {ring_bytes(g)},
+	};
+	if (g->opts.ring && ioctl(g->vm, KVM_ENABLE_CAP, &cap) < 0)
+		die_errno("KVM_CAP_DIRTY_LOG_RING_ACQ_REL");
+}
+
+static void map_ring(struct guest *g, unsigned vcpu)
+{
+	if (!g->opts.ring)
+		return;
+	g->ring[vcpu].entry = mmap(NULL, ring_bytes(g), PROT_READ | PROT_WRITE, MAP_SHARED,
+				   g->vcpu[vcpu], KVM_DIRTY_LOG_PAGE_OFFSET * (long)PAGE_BYTES);
+	if (g->ring[vcpu].entry == MAP_FAILED)
+		die_errno("mmap of the dirty ring");
+}
+
 static void create_vcpu(struct guest *g, unsigned vcpu)
 {
 	g->vcpu[vcpu] = ioctl(g->vm, KVM_CREATE_VCPU, vcpu);
@@ -203,6 +228,7 @@ static void create_vcpu(struct guest *g, unsigned vcpu)
 		mmap(NULL, g->run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->vcpu[vcpu], 0);
 	if (g->run[vcpu] == MAP_FAILED)
 		die_errno("mmap of kvm_run");
+	map_ring(g, vcpu);
 	init_cpuid(g, vcpu);
 	init_sregs(g, vcpu);
 }
@@ -219,6 +245,7 @@ void guest_create(struct guest *g, const struct guest_opts *opts)
 		die_errno("KVM_CREATE_VM");
 
 	enable_manual(g, opts->manual);
+	enable_ring(g);
 
 	g->low = map_touched(SLOT0_BYTES);
 	memset(g->low, 0, SLOT0_BYTES);
@@ -243,6 +270,8 @@ void guest_destroy(struct guest *g)
 {
 	for (unsigned i = 0; i < g->opts.vcpus; i++) {
 		munmap(g->run[i], g->run_bytes);
+		if (g->opts.ring)
+			munmap(g->ring[i].entry, ring_bytes(g));
 		close(g->vcpu[i]);
 	}
 	close(g->vm);
@@ -310,14 +339,61 @@ void guest_load_empty(struct guest *g)
 	set_regs(g, 0, EMPTY_GPA, 0);
 }
 
-void guest_run(const struct guest *g, unsigned vcpu)
+static void collect_ring(struct guest *g, unsigned vcpu)
+{
+	struct guest_ring *r = &g->ring[vcpu];
+	for (;; r->next++) {
+		struct kvm_dirty_gfn *e = &r->entry[r->next % g->opts.ring];
+		if (!(__atomic_load_n(&e->flags, __ATOMIC_ACQUIRE) & KVM_DIRTY_GFN_F_DIRTY))
+			return;
+		__atomic_store_n(&e->flags, KVM_DIRTY_GFN_F_RESET, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&g->collected, 1, __ATOMIC_RELAXED);
+	}
+}
+
+void guest_collect_rings(struct guest *g)
+{
+	for (unsigned i = 0; i < g->opts.vcpus; i++)
+		collect_ring(g, i);
+}
+
+void guest_reset_rings(struct guest *g)
+{
+	int n = ioctl(g->vm, KVM_RESET_DIRTY_RINGS, 0);
+	if (n < 0)
+		die_errno("KVM_RESET_DIRTY_RINGS");
+	__atomic_fetch_add(&g->reset, (uint64_t)n, __ATOMIC_RELAXED);
+}
+
+void guest_ring_mark(struct guest *g)
+{
+	g->full = g->collected = g->reset = 0;
+}
+
+/* False: an OUT ended the program. */
+static bool go_on(struct guest *g, unsigned vcpu)
 {
 	while (ioctl(g->vcpu[vcpu], KVM_RUN, 0) < 0)
 		if (errno != EINTR && errno != EAGAIN)
 			die_errno("KVM_RUN");
-	if (g->run[vcpu]->exit_reason != KVM_EXIT_IO)
+	switch (g->run[vcpu]->exit_reason) {
+	case KVM_EXIT_IO:
+		return false;
+	case KVM_EXIT_DIRTY_RING_FULL:
+		__atomic_fetch_add(&g->full, 1, __ATOMIC_RELAXED);
+		collect_ring(g, vcpu);
+		guest_reset_rings(g);
+		return true;
+	default:
 		die("the guest left with exit reason %u, not with its OUT",
 		    g->run[vcpu]->exit_reason);
+	}
+}
+
+void guest_run(struct guest *g, unsigned vcpu)
+{
+	while (go_on(g, vcpu))
+		;
 }
 
 void guest_log(struct guest *g, bool on)

@@ -29,6 +29,7 @@ struct guest_opts {
 	enum guest_pte pte;
 	bool logged;	 /* slot 1 has KVM_MEM_LOG_DIRTY_PAGES from the start */
 	uint64_t manual; /* of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2; 0: not enabled */
+	uint64_t ring;	 /* entries of each vCPU's dirty ring; 0: there is none */
 	unsigned vcpus;	 /* 1 to GUEST_MAX_VCPUS */
 };
 #define GUEST_MAX_SLOT_PAGES 16384u /* what the page list and the 4K tables have room for */
@@ -40,6 +41,12 @@ struct guest {
 	struct kvm_run *run[GUEST_MAX_VCPUS];
 	uint64_t run_bytes;
 	uint8_t *low, *mem; /* host memory of slots 0 and 1 */
+	struct guest_ring {
+		struct kvm_dirty_gfn *entry;
+		uint64_t next; /* to be collected */
+	} ring[GUEST_MAX_VCPUS];
+	/* since guest_ring_mark(): exits with a full ring, entries collected, entries reset */
+	uint64_t full, collected, reset;
 };
 
 /* One per page of the list, in its order: a 4-byte store, load, or increment; or what bit 0 of the
@@ -62,8 +69,9 @@ void guest_load_empty(struct guest *g);
 void guest_load_mixed(struct guest *g, unsigned vcpu, const uint32_t *turns, uint64_t n);
 /* Turns of GUEST_MIXED left, as its guest stored it last. While it runs, too. */
 uint64_t guest_turns_left(const struct guest *g, unsigned vcpu);
-/* May be called by several threads for a vCPU each. */
-void guest_run(const struct guest *g, unsigned vcpu);
+/* May be called by several threads for a vCPU each. When the vCPU leaves with a full ring, collects
+ * that one, resets all and goes on. */
+void guest_run(struct guest *g, unsigned vcpu);
 
 /* KVM_SET_USER_MEMORY_REGION on slot 1: dirty logging on or off. */
 void guest_log(struct guest *g, bool on);
@@ -72,6 +80,12 @@ void guest_get_dirty_log(struct guest *g, uint64_t *bitmap);
 /* KVM_CLEAR_DIRTY_LOG of slot 1 for the bits of @bitmap, in chunks of @chunk pages (a multiple of
  * 64), those without a bit too. */
 void guest_clear_dirty_log(struct guest *g, uint64_t chunk, uint64_t *bitmap);
+/* Reads the dirty entries of every ring and marks them. */
+void guest_collect_rings(struct guest *g);
+/* KVM_RESET_DIRTY_RINGS. */
+void guest_reset_rings(struct guest *g);
+/* The tallies start anew. */
+void guest_ring_mark(struct guest *g);
 void guest_check_extension(struct guest *g);
 
 #endif

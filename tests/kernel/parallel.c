@@ -45,7 +45,7 @@ static void pin(unsigned cpu)
 
 struct vcpu_thread {
 	pthread_t id;
-	const struct guest *guest;
+	struct guest *guest;
 	unsigned vcpu;
 	atomic_bool ended;
 };

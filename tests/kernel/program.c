@@ -12,6 +12,7 @@
 
 #define CLUSTER_PAGES 16u
 #define ROUNDS_MAX    1000u
+#define RING_MAX      65536u /* what KVM takes */
 
 static const char *const pattern_names[N_PATTERNS] = {
 	[PATTERN_NONE] = "none",
@@ -32,15 +33,29 @@ static const struct {
 	enum statement_op op;
 	bool has_phase;
 } words[] = {
-	{"vm", OP_VM, false},	      {"setup", OP_SETUP, false},
-	{"pages", OP_PAGES, false},   {"write", OP_WRITE, true},
-	{"read", OP_READ, true},      {"inc", OP_INC, true},
-	{"get", OP_GET, true},	      {"clear", OP_CLEAR, true},
-	{"log-on", OP_LOG_ON, true},  {"log-off", OP_LOG_OFF, true},
-	{"null", OP_NULL, true},      {"check-extension", OP_CHECK_EXTENSION, true},
-	{"empty", OP_EMPTY, true},    {"sweep", OP_SWEEP, false},
-	{"repeat", OP_REPEAT, false}, {"end", OP_END, false},
-	{"round", OP_ROUND, false},   {"write-threads", OP_WRITE_THREADS, true},
+	{"vm", OP_VM, false},
+	{"setup", OP_SETUP, false},
+	{"pages", OP_PAGES, false},
+	{"write", OP_WRITE, true},
+	{"read", OP_READ, true},
+	{"inc", OP_INC, true},
+	{"get", OP_GET, true},
+	{"clear", OP_CLEAR, true},
+	{"log-on", OP_LOG_ON, true},
+	{"log-off", OP_LOG_OFF, true},
+	{"null", OP_NULL, true},
+	{"check-extension", OP_CHECK_EXTENSION, true},
+	{"empty", OP_EMPTY, true},
+	{"sweep", OP_SWEEP, false},
+	{"repeat", OP_REPEAT, false},
+	{"end", OP_END, false},
+	{"round", OP_ROUND, false},
+	{"write-threads", OP_WRITE_THREADS, true},
+	{"reset", OP_RESET, true},
+	{"collect", OP_COLLECT, true},
+	{"reset-harvested", OP_RESET_HARVESTED, true},
+	{"write-full", OP_WRITE_FULL, true},
+	{"write-resets", OP_WRITE_RESETS, true},
 };
 
 struct reader {
@@ -119,8 +134,10 @@ static void read_vm_option(const struct reader *r, struct statement *s, const ch
 		s->manual = KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE | KVM_DIRTY_LOG_INITIALLY_SET;
 	else if (strcmp(word, "vcpus=2") == 0)
 		s->vcpus = 2;
+	else if (strncmp(word, "ring=", 5) == 0)
+		s->ring = to_number(r, word + 5, RING_MAX);
 	else
-		bad(r, "logged, manual, manual-all-set or vcpus=2", word);
+		bad(r, "logged, manual, manual-all-set, ring=ENTRIES or vcpus=2", word);
 }
 
 static void read_arguments(struct reader *r, struct statement *s)

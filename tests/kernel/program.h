@@ -18,8 +18,13 @@ enum statement_op {
 	OP_READ,
 	OP_INC,
 	OP_WRITE_THREADS, /* as OP_WRITE, each vCPU in a thread of its own */
+	OP_WRITE_FULL,	  /* as OP_WRITE, and tells of full rings */
+	OP_WRITE_RESETS,  /* and of what was collected and reset then */
 	OP_GET,
 	OP_CLEAR,
+	OP_COLLECT,	    /* all dirty rings */
+	OP_RESET,	    /* the same, and resets them */
+	OP_RESET_HARVESTED, /* resets them only */
 	OP_LOG_ON,
 	OP_LOG_OFF,
 	OP_ROUND, /* what the column says from here on */
@@ -49,6 +54,7 @@ struct statement {
 	enum statement_op op;
 	bool logged;	 /* OP_VM */
 	uint64_t manual; /* OP_VM: of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2, 0: not enabled */
+	uint64_t ring;	 /* OP_VM: entries of each vCPU's dirty ring, 0: there is none */
 	unsigned vcpus;	 /* OP_VM */
 	char phase[40];	 /* statements that are a phase */
 	enum pattern pattern[N_PATTERNS];

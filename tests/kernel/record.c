@@ -169,13 +169,13 @@ static void run_phase(struct recorder *r, const char *phase)
 
 struct thread {
 	pthread_t id;
-	const struct guest *guest;
+	struct guest *guest;
 	unsigned vcpu;
 };
 
 static void *run_thread(void *arg)
 {
-	const struct thread *t = arg;
+	struct thread *t = arg;
 	guest_run(t->guest, t->vcpu);
 	return NULL;
 }
@@ -232,6 +232,32 @@ static void clear_dirty_log(struct recorder *r, const char *phase, uint64_t chun
 	put_result(r, "res:nioctl", (slot + chunk - 1) / chunk);
 }
 
+static void put_ring_results(struct recorder *r, enum statement_op op)
+{
+	const struct guest *g = &r->guest;
+	if (op == OP_WRITE_FULL || op == OP_WRITE_RESETS)
+		put_result(r, "res:ring_full_exits", g->full);
+	if (op == OP_WRITE_RESETS)
+		put_result(r, "res:collected_in_full", g->collected);
+	if (op == OP_COLLECT || op == OP_RESET)
+		put_result(r, "res:collected", g->collected);
+	if (op == OP_WRITE_RESETS || op == OP_RESET || op == OP_RESET_HARVESTED)
+		put_result(r, "res:reset_returned", g->reset);
+}
+
+static void empty_rings(struct recorder *r, const struct statement *s)
+{
+	phase_begin(r, s->phase);
+	guest_ring_mark(&r->guest);
+	uint64_t start = read_tsc();
+	if (s->op != OP_RESET_HARVESTED)
+		guest_collect_rings(&r->guest);
+	if (s->op != OP_COLLECT)
+		guest_reset_rings(&r->guest);
+	phase_end(r, read_tsc() - start);
+	put_ring_results(r, s->op);
+}
+
 static void end_vm(struct recorder *r)
 {
 	if (!r->has_guest)
@@ -264,6 +290,7 @@ static void new_vm(struct recorder *r, const struct statement *s)
 		.pte = r->opts.pte,
 		.logged = s->logged,
 		.manual = s->manual,
+		.ring = s->ring,
 		.vcpus = s->vcpus,
 	};
 	end_vm(r);
@@ -329,6 +356,17 @@ static void execute(struct recorder *r, const struct statement *s)
 	case OP_WRITE:
 	case OP_WRITE_THREADS:
 		access_pages(r, s, GUEST_WRITE);
+		break;
+	case OP_WRITE_FULL:
+	case OP_WRITE_RESETS:
+		guest_ring_mark(&r->guest);
+		access_pages(r, s, GUEST_WRITE);
+		put_ring_results(r, s->op);
+		break;
+	case OP_COLLECT:
+	case OP_RESET:
+	case OP_RESET_HARVESTED:
+		empty_rings(r, s);
 		break;
 	case OP_READ:
 		access_pages(r, s, GUEST_READ);

@@ -58,13 +58,18 @@ static int clear_dirty_slot(struct task *t, struct kvm *kvm, struct kvm_memory_s
 }
 
 /* Takes @bit, W or D, from the 4K sptes of the frames in @mask. */
+static gfn_t first_of(uint64_t mask)
+{
+	return mask ? (gfn_t)__builtin_ctzll(mask) : 64;
+}
+
 static bool clear_masked(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, gfn_t gfn,
 			 uint64_t mask, uint64_t bit)
 {
 	struct tdp_iter it;
 	bool any = false;
 
-	tdp_iter_begin(&it, t, kvm, root, PG_LEVEL_4K, gfn + __builtin_ctzll(mask), COUNT_tdp_spte);
+	tdp_iter_begin(&it, t, kvm, root, PG_LEVEL_4K, gfn + first_of(mask), COUNT_tdp_spte);
 	for_each_tdp_spte(&it, gfn + 64)
 	{
 		uint64_t page = 1ull << ((it.gfn - gfn) & 63);

@@ -167,6 +167,8 @@ static bool is_in(int metric, int activity, bool contended)
 		return contended && activity != ACT_guest;
 	case METRIC_lock_hold_max:
 		return collects(activity) || activity == ACT_page_fault || activity == ACT_memslot;
+	case METRIC_stall_max:
+		return activity != ACT_guest;
 	default:
 		return metric_is_cost(metric);
 	}
@@ -214,7 +216,8 @@ static void find_unpriced(const struct work *w, size_t policy)
 static bool per_call(int metric)
 {
 	return metric == METRIC_get_dirty_log_mean || metric == METRIC_get_dirty_log_p99 ||
-	       metric == METRIC_get_dirty_log_max || metric == METRIC_lock_hold_max;
+	       metric == METRIC_get_dirty_log_max || metric == METRIC_lock_hold_max ||
+	       metric == METRIC_stall_max;
 }
 
 /* The price at which the unpriced counts of the winning side eat up its lead. Infinite when it has

@@ -21,6 +21,8 @@
 	X(page_fault, TIME, "page faults", "time in page fault handling, all vCPUs")               \
 	X(lock_wait, TIME, "mmu_lock wait", "time blocked on mmu_lock, all tasks")                 \
 	X(lock_hold_max, TIME, "mmu_lock longest hold", "the longest time mmu_lock was held")      \
+	X(stall_max, TIME, "guest longest stall",                                                  \
+	  "the longest time from an exit to the next entry, page faults too")                      \
 	X(elapsed, TIME, "guest elapsed", "virtual time until the last vCPU's end")                \
 	X(dirty_pages, PAGES, "dirty pages", "pages reported dirty by all calls")
 

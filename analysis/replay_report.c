@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/cli.h"
+#include "analysis/operations_report.h"
 #include "analysis/output.h"
 #include "analysis/run_record.h"
 #include "analysis/stats.h"
@@ -195,6 +196,7 @@ int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 	int err = print_calls(o, r, to);
 
 	err = err ? err : print_figures(o, r, to);
+	err = err ? err : operations_print(o, r, to);
 	err = err ? err : print_cycles(o, r, to);
 	char *evidence = run_evidence_text(o, o->dirty, r->preset);
 
@@ -390,6 +392,8 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 	json_put(lock, "longest_wait", json_u64(r->mmu_lock.longest_wait));
 	json_put(lock, "longest_hold", json_u64(r->mmu_lock.longest_hold));
 	json_put(j, "mmu_lock", lock);
+	json_put(j, "operations", operations_json(r));
+	json_put(j, "longest_stall", stall_json(&r->longest_stall));
 	for (int i = 0; i < N_KVM_STATS; i++)
 		json_put(stats, kvm_stat_name((enum kvm_stat_id)i), json_u64(r->stats[i]));
 	json_put(j, "stats", stats);

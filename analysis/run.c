@@ -115,6 +115,8 @@ static int fill_result(struct guest_run *run, struct run_result *r)
 
 	r->mmu_lock = (struct run_lock){lock.acquired, lock.contended, lock.wait, lock.longest_wait,
 					lock.longest_hold};
+	memcpy(r->operations, run->watch.operations, sizeof(r->operations));
+	r->longest_stall = run->watch.longest;
 	r->collections = run->collections;
 	r->n_collections = run->n_collections;
 	run->collections = NULL;
@@ -200,9 +202,11 @@ static int create(struct guest_run *run, struct cache **cache)
 		.dirty = o->dirty,
 		.personality = o->personality,
 		.cache = *cache,
+		.watch = &run->watch.watch,
 		.background_sps = o->shadow_pages,
 		.check = run->check};
 
+	run_watch_init(&run->watch);
 	err = kvm_create_vm(&vo, &run->kvm);
 	if (err)
 		return err;

@@ -7,6 +7,7 @@
 
 #include "model/counts.h"
 #include "model/guest/vm.h"
+#include "model/guest/watch.h"
 #include "model/policy/policy.h"
 #include "model/sim/error.h"
 
@@ -89,6 +90,40 @@ struct run_lock {
 	cycles_t wait, longest_wait, longest_hold;
 };
 
+/*
+ * What the VMM's ioctls held and whom they held up (model/guest/watch.h): the operations, then what
+ * else makes a guest stand still.
+ */
+enum run_cause {
+	RUN_OP_vcpus = N_KVM_OPERATIONS, /* another vCPU, or a thread of the VMM in no ioctl */
+	RUN_OP_own,			 /* what its own access needed */
+	RUN_OPERATIONS
+};
+#define RUN_NO_WAIT UINT16_MAX
+
+struct run_stall {
+	cycles_t start;	 /* since the guest's start */
+	cycles_t cycles; /* from the exit to the next entry; 0: there was none */
+	cycles_t waited; /* of that, for locks and IPIs */
+	uint32_t vcpu;
+	unsigned exit;	/* reason, EXIT_* */
+	unsigned cause; /* index of run_result.operations */
+	uint16_t wait;	/* WAIT_*, the longest; RUN_NO_WAIT: none, @by interrupted it by an IPI */
+	uint16_t activity; /* what @by was doing */
+	char by[16];	   /* task; "" for none */
+};
+
+struct run_operation {
+	uint64_t calls;
+	cycles_t total, longest;    /* of the calls */
+	cycles_t hold, hold_shared; /* of mmu_lock, the longest in a call, exclusive and shared */
+	/* Stalls of vCPUs whose longest wait was for this, or that it interrupted: how many; their
+	 * waits, or all of it where there was none; the longest. */
+	uint64_t stalls;
+	cycles_t stalled;
+	struct run_stall longest_stall;
+};
+
 struct run_result {
 	cycles_t setup;	  /* before the guest's start */
 	cycles_t elapsed; /* from the guest's start to the end of its last vCPU */
@@ -107,6 +142,8 @@ struct run_result {
 	cycles_t ledger_cycles; /* the sum of the three */
 	uint64_t stats[N_KVM_STATS];
 	struct run_lock mmu_lock;
+	struct run_operation operations[RUN_OPERATIONS]; /* from the guest's start */
+	struct run_stall longest_stall;
 	uint64_t active_shadow_pages;
 	struct run_collection *collections; /* owned: run_result_free() */
 	size_t n_collections;

@@ -219,6 +219,7 @@ static int set_up(struct guest_run *run, struct task *t)
 	err = err ? err : kvm_start_ring_reaper(run->kvm, task_now(t));
 	run->start = task_now(t);
 	kvm_mmu_lock_stats_reset(run->kvm);
+	run_watch_start(&run->watch, run->start);
 	run_snapshot(run, run->before);
 	return err;
 }

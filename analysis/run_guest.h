@@ -3,6 +3,7 @@
 #define KVMSIM_ANALYSIS_RUN_GUEST_H
 
 #include "analysis/run_input.h"
+#include "analysis/run_watch.h"
 #include "model/guest/interp.h"
 #include "model/guest/vm.h"
 #include "model/sim/ledger.h"
@@ -34,6 +35,7 @@ struct guest_run {
 	struct sim *sim;
 	struct kvm *kvm;
 	struct task *vmm;
+	struct run_watch watch;
 	struct run_vcpu *vcpus; /* in->n_vcpus */
 	uint64_t *bitmap;	/* of the largest slot */
 	uint64_t every;		/* epochs per collection */

@@ -108,12 +108,12 @@ long kvm_collect_dirty_ring(struct task *t, struct kvm_vcpu *v)
 long kvm_reset_dirty_rings(struct task *t, struct kvm *kvm)
 {
 	uint64_t call = 0;
-	uint16_t was;
+	struct ioctl_scope scope;
 	long n;
 
 	if (!kvm->dirty->reset_rings)
 		return KVMSIM_EINVAL;
-	was = activity_enter(t, ACT_reset_dirty_rings);
+	scope = ioctl_enter(t, kvm, KVM_OP_reset);
 	n = ioctl_begin(t, kvm);
 	n = n ? n : slots_lock(t, kvm);
 	if (!n) {
@@ -128,7 +128,7 @@ long kvm_reset_dirty_rings(struct task *t, struct kvm *kvm)
 		touch_shared(t); /* stores of others up to now are known */
 		store_log_ring_flushed(kvm, call, task_now(t));
 	}
-	activity_leave(t, was);
+	ioctl_leave(t, kvm, &scope);
 	return task_canceled(t) ? KVMSIM_ECANCELED : n;
 }
 

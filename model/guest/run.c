@@ -19,6 +19,8 @@ static void kvm_run_begin(struct kvm_vcpu *v)
 
 int vcpu_to_userspace(struct kvm_vcpu *v, unsigned reason)
 {
+	if (reason != KVM_EXIT_DIRTY_RING_FULL)
+		stall_end(v, false);
 	v->stat[STAT_fpu_reload]++;
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_fpu, .code = 0);
 	v->stat[STAT_host_state_reload]++;
@@ -123,6 +125,7 @@ static int enter_guest(struct kvm_vcpu *v)
 		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_entry);
 		if (v->kvm->cache && cache_vm_entry(v->task, v->kvm->cache) < 0)
 			v->kvm->dead = true;
+		stall_end(v, true);
 		return 0;
 	}
 }
@@ -154,6 +157,7 @@ static unsigned exit_code(const struct kvm_vcpu *v, unsigned reason)
 
 void vcpu_exit(struct kvm_vcpu *v, unsigned reason)
 {
+	stall_begin(v, reason);
 	charge(v->task, COUNT_vm_exit, 1);
 	touch_shared(v->task);
 	task_assert_first(v->task, "its vCPU's mode");

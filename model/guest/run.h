@@ -2,6 +2,7 @@
 #ifndef KVMSIM_GUEST_RUN_H
 #define KVMSIM_GUEST_RUN_H
 
+#include "model/guest/watch.h"
 #include "model/mmu/mmu.h"
 
 /* Inside model/guest: entering and leaving guest mode, hardware walks, the emulator. */
@@ -34,6 +35,21 @@ void ring_user_free(struct kvm *kvm);
 long ring_collect_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);
 /* KVM_RUN of @v has returned since its ring is full: the VMM acts on it. 0 or a negative error. */
 int ring_full(struct kvm_vcpu *v);
+
+/* ---- watch.c ---- */
+
+/* An ioctl's activity and, to a watch, its operation: from its begin to its end. */
+struct ioctl_scope {
+	uint16_t activity, operation; /* what was before */
+	enum kvm_operation op;
+	cycles_t start;
+};
+struct ioctl_scope ioctl_enter(struct task *t, struct kvm *kvm, enum kvm_operation op);
+void ioctl_leave(struct task *t, struct kvm *kvm, const struct ioctl_scope *s);
+/* The vCPU has left the guest, for reason @exit; it is about to enter it (@guest), or returns to
+ * userspace, where it stalls no longer. */
+void stall_begin(struct kvm_vcpu *v, unsigned exit);
+void stall_end(struct kvm_vcpu *v, bool guest);
 
 /* ---- hwwalk.c ---- */
 

@@ -97,6 +97,7 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 	ipi_init(o->sim);
 	kvm->cache = o->cache;
 	kvm->observer = o->observer;
+	kvm->watch = o->watch;
 	kvm->tdp_enabled = o->paging == PAGING_TDP;
 	kvm->guest_paging = o->mode == GUEST_LONG64;
 	kvm->check = o->check;
@@ -184,16 +185,31 @@ int ioctl_begin(struct task *t, struct kvm *kvm)
 	return r;
 }
 
+/* What changes, for a watch. */
+static enum kvm_operation memslot_operation(struct task *t, const struct kvm *kvm,
+					    const struct kvm_memory_region *m)
+{
+	const struct kvm_memory_slot *slot;
+
+	if (!kvm->watch)
+		return KVM_OP_memslot;
+	touch_shared(t);
+	slot = id_to_memslot(kvm, m->slot);
+	if (!slot || !m->npages || memslot_logged(slot) == !!(m->flags & KVM_MEM_LOG_DIRTY_PAGES))
+		return KVM_OP_memslot;
+	return memslot_logged(slot) ? KVM_OP_disable : KVM_OP_enable;
+}
+
 int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm_memory_region *m)
 {
-	uint16_t was;
+	struct ioctl_scope scope;
 	int r;
 
 	if (m->host_level > 1 && !kvm->preset->huge_pages)
 		return kvmsim_err(sim_errors(kvm->sim), KVMSIM_EUNSUPPORTED,
 				  "kernel preset %s: host pages larger than 4 KiB are not modelled",
 				  kvm->preset->name);
-	was = activity_enter(t, ACT_memslot);
+	scope = ioctl_enter(t, kvm, memslot_operation(t, kvm, m));
 	r = ioctl_begin(t, kvm);
 
 	r = r ? r : slots_lock(t, kvm);
@@ -203,7 +219,7 @@ int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm
 		r = memslot_set(t, kvm, m->slot, m->flags, m->base_gfn, m->npages, &host);
 		slots_unlock(t, kvm);
 	}
-	activity_leave(t, was);
+	ioctl_leave(t, kvm, &scope);
 	if (!r && task_canceled(t))
 		r = KVMSIM_ECANCELED;
 	return r ? r : kvm->dead ? KVMSIM_ENOMEM : 0;
@@ -230,13 +246,13 @@ int kvm_set_nr_mmu_pages(struct task *t, struct kvm *kvm, uint64_t n)
 
 long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t *bitmap)
 {
-	uint16_t was = activity_enter(t, ACT_get_dirty_log);
+	struct ioctl_scope scope = ioctl_enter(t, kvm, KVM_OP_get);
 	struct kvm_memory_slot *slot;
 	long r = ioctl_begin(t, kvm);
 
 	r = r ? r : slots_lock(t, kvm);
 	if (r) {
-		activity_leave(t, was);
+		ioctl_leave(t, kvm, &scope);
 		return r;
 	}
 	charge(t, COUNT_get_dirty_log, 1);
@@ -255,7 +271,7 @@ long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64
 		r = KVMSIM_ENOENT;
 	}
 	slots_unlock(t, kvm);
-	activity_leave(t, was);
+	ioctl_leave(t, kvm, &scope);
 	if (task_canceled(t))
 		return KVMSIM_ECANCELED;
 	return kvm->dead ? KVMSIM_ENOMEM : r;
@@ -273,13 +289,13 @@ static int check_range(const struct kvm_memory_slot *slot, uint64_t first_page, 
 int kvm_clear_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t first_page,
 			uint64_t npages, const uint64_t *bitmap)
 {
-	uint16_t was = activity_enter(t, ACT_clear_dirty_log);
+	struct ioctl_scope scope = ioctl_enter(t, kvm, KVM_OP_clear);
 	struct kvm_memory_slot *slot;
 	int r = ioctl_begin(t, kvm);
 
 	r = r ? r : slots_lock(t, kvm);
 	if (r) {
-		activity_leave(t, was);
+		ioctl_leave(t, kvm, &scope);
 		return r;
 	}
 	charge(t, COUNT_clear_dirty_log, 1);
@@ -299,7 +315,7 @@ int kvm_clear_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint6
 			store_log_clear(kvm, slot, first_page, npages, bitmap);
 	}
 	slots_unlock(t, kvm);
-	activity_leave(t, was);
+	ioctl_leave(t, kvm, &scope);
 	if (task_canceled(t))
 		return KVMSIM_ECANCELED;
 	return kvm->dead ? KVMSIM_ENOMEM : r;

@@ -23,6 +23,7 @@ struct dirty_policy;
 struct spte_policy;
 struct policy_params;
 struct kvm_observer;
+struct kvm_watch;
 struct cpu_personality;
 struct cache;
 
@@ -52,6 +53,7 @@ struct kvm_vm_opts {
 	const char *spte;	 /* NULL: the preset's */
 	const char *personality; /* "tcg", "amd", "intel", ...; NULL: "tcg" */
 	const struct kvm_observer *observer; /* may be NULL */
+	const struct kvm_watch *watch;	     /* of ioctls and stalls, may be NULL: watch.h */
 	struct cache *cache; /* touched by the host's structures; NULL: no cache model */
 	bool keep_stores;    /* keep what the guest stores in every page, not only in pages that
 			      * exist (see kvm_write_guest_u64): for guests that build their own

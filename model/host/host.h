@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "model/host/watch.h"
 #include "model/sim/sim.h"
 
 /* What the files of model/host keep with a task, behind task_host(). For them only. */
@@ -29,6 +30,7 @@ struct host_task {
 	cycles_t line_transfer;		      /* the profile's */
 	struct host_core *core;		      /* its own one unless it was placed */
 	struct host_core own_core;
+	struct host_watch watch;
 };
 
 /* Made at the first use; NULL when memory ran out. */

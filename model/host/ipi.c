@@ -2,6 +2,7 @@
 #include "model/host/ipi.h"
 
 #include "model/counts.h"
+#include "model/host/watch.h"
 #include "model/sim/profile.h"
 
 /* One call that waits for acknowledgement; on the sender's stack. */
@@ -9,6 +10,7 @@ struct ipi_call {
 	struct task *sender;
 	size_t pending;
 	cycles_t last; /* the latest acknowledgement so far */
+	struct host_wait cause;
 };
 
 static cycles_t latency(const struct task *t)
@@ -52,8 +54,15 @@ int ipi_call_many(struct task *t, ipi_request_fn request, void *ctx, size_t n, b
 		post(t, target, arrival, wait ? &call : NULL);
 	}
 	charge(t, COUNT_ipi, (uint64_t)interrupted);
+	cycles_t from = task_now(t);
+
 	while (wait && !r && (call.pending || task_now(t) < call.last))
 		r = task_block(t, WAIT_ipi);
+	if (task_now(t) > from) {
+		call.cause.wait = WAIT_ipi;
+		call.cause.cycles = task_now(t) - from;
+		host_waited(t, &call.cause);
+	}
 	return r ? r : interrupted;
 }
 
@@ -61,6 +70,17 @@ void ipi_send(struct task *t, struct task *target)
 {
 	post(t, target, task_now(t) + latency(t), NULL);
 	charge(t, COUNT_ipi, 1);
+}
+
+static void interrupted_by(struct task *t, struct task *sender, cycles_t arrival)
+{
+	struct host_watch *w = host_watch(t);
+
+	if (!w)
+		return;
+	host_blame(&w->interrupt, sender);
+	w->interrupt.wait = WAIT_ipi;
+	w->interrupt.cycles = task_now(t) > arrival ? task_now(t) - arrival : 0;
 }
 
 unsigned ipi_receive(struct task *t)
@@ -74,10 +94,13 @@ unsigned ipi_receive(struct task *t)
 		cycles_t when = m.arrival > task_now(t) ? m.arrival : task_now(t);
 
 		arrived += m.arrival <= task_now(t);
+		interrupted_by(t, m.from, m.arrival);
 		if (!call)
 			continue;
-		if (when > call->last)
+		if (when >= call->last) {
 			call->last = when;
+			host_blame(&call->cause, t);
+		}
 		if (!--call->pending)
 			task_wake(call->sender, call->last);
 	}

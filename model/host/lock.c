@@ -11,6 +11,8 @@ struct lock_waiter {
 	struct task *task;
 	enum mode mode;
 	bool granted;
+	cycles_t from;
+	struct host_wait cause; /* the longest hold that it waited for, so far */
 	struct lock_waiter *next;
 };
 
@@ -144,6 +146,19 @@ static void hand_over(struct lock_queue *q, cycles_t now)
 	}
 }
 
+/* @t, who held the lock since @since, is about to release it: what it cost those who wait. */
+static void blame_holder(struct lock_queue *q, struct task *t, cycles_t since)
+{
+	for (struct lock_waiter *w = q->head; w; w = w->next) {
+		cycles_t share = task_now(t) - (since > w->from ? since : w->from);
+
+		if (w->cause.by && share <= w->cause.cycles)
+			continue;
+		host_blame(&w->cause, t);
+		w->cause.cycles = share;
+	}
+}
+
 static void leave_queue(struct lock_queue *q, struct lock_waiter *w)
 {
 	struct lock_waiter **p = &q->head;
@@ -188,10 +203,11 @@ static int lock(struct task *t, struct lock_queue *q, enum mode mode)
 	struct lock_waiter w = {.task = t, .mode = mode};
 	struct lock_stats *stats = &q->stats[mode];
 	int r = try_lock(t, q, mode);
-	cycles_t from = task_now(t), waited;
+	cycles_t waited;
 
 	if (r)
 		return r < 0 ? r : 0;
+	w.from = task_now(t);
 	*q->tail = &w;
 	q->tail = &w.next;
 	q->waiting++;
@@ -209,7 +225,10 @@ static int lock(struct task *t, struct lock_queue *q, enum mode mode)
 		hand_over(q, task_now(t));
 		return r;
 	}
-	waited = task_now(t) - from;
+	waited = task_now(t) - w.from;
+	w.cause.wait = WAIT_lock;
+	w.cause.cycles = waited;
+	host_waited(t, &w.cause);
 	stats->contended++;
 	stats->wait += waited;
 	if (waited > stats->longest_wait)
@@ -240,6 +259,9 @@ static void unlock(struct task *t, struct lock_queue *q, enum mode mode)
 	hold = task_now(t) - held->since;
 	if (hold > stats->longest_hold)
 		stats->longest_hold = hold;
+	if (h->watch.lock == q && hold > h->watch.hold[mode])
+		h->watch.hold[mode] = hold;
+	blame_holder(q, t, held->since);
 	for (; held + 1 < h->held + h->n_held; held++)
 		held[0] = held[1];
 	h->n_held--;

@@ -32,6 +32,7 @@
 struct kvm_preset;
 struct spte_policy;
 struct kvm_vcpu;
+struct kvm_watch;
 struct kvm_dirty_ring;
 struct ring_user;
 
@@ -101,6 +102,7 @@ struct kvm {
 	bool check;
 	bool keep_stores;
 	bool dead; /* an allocation failed in the middle of an operation */
+	const struct kvm_watch *watch; /* guest/watch.h */
 
 	struct mmu_lock mmu_lock;
 	struct mutex slots_lock;
@@ -188,6 +190,11 @@ struct kvm_vcpu {
 	gfn_t fault_gfn;	/* of the fault handled last */
 	uint64_t rip;		/* of the instruction fetched last: the emulator reads it */
 	bool mmio_read_pending; /* userspace is to answer a read of a device */
+	struct {
+		cycles_t start;
+		unsigned exit;
+		bool begun;
+	} stall; /* out of the guest, for a watch */
 	struct kvm_dirty_ring *dirty_ring; /* NULL: the dirty policy has none */
 	struct vcpu_tlb tlb;
 	struct cpu_log log;

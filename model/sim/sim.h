@@ -200,6 +200,8 @@ bool task_take_message(struct task *t, uint32_t kind, struct task_message *m);
  *	uint16_t was = activity_enter(t, ACT_PAGE_FAULT); ... activity_leave(t, was); */
 uint16_t activity_enter(struct task *t, uint16_t activity);
 void activity_leave(struct task *t, uint16_t was);
+/* The activity that the task is in, whichever task asks. */
+uint16_t task_activity(const struct task *t);
 
 /* A place for the layer above to hang its own per-task state (the vCPU, held locks). */
 void task_set_private(struct task *t, void *p);

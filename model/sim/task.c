@@ -147,6 +147,11 @@ void activity_leave(struct task *t, uint16_t was)
 	activity_enter(t, was);
 }
 
+uint16_t task_activity(const struct task *t)
+{
+	return t->activity;
+}
+
 int task_sync_slow(struct task *t)
 {
 	struct sim *s = t->sim;

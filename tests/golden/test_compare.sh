@@ -90,7 +90,7 @@ ok 'another seed' compare 0 $three --json --seed 2
 keep other
 ok 'another seed: other draws' differ j1 other
 ok 'CSV' compare 0 $three --csv
-ok 'CSV: header, and a row for each metric of two policies' [ "$(wc -l <"$dir/out")" -eq 19 ]
+ok 'CSV: header, and a row for each metric of two policies' [ "$(wc -l <"$dir/out")" -eq 21 ]
 
 # ---- the same as replay ----
 ok 'no draws' compare 0 --dirty mask,walk --profile unit --replicates 2 --shadow-pages 500 --csv

@@ -25,7 +25,7 @@ ok 'list for people: twelve' lines 13
 ok 'list as JSON' run 0 store "$db" list --json
 ok 'list as JSON: checksums' says '"trace_checksum": "[0-9a-f]\{16\}"' out
 ok 'metrics' run 0 store "$db" metrics --csv
-ok 'metrics: nine for each' lines 109
+ok 'metrics: ten for each' lines 121
 ok 'show' run 0 store "$db" show 2
 ok 'show: metrics' says '^get_dirty_log_mean ' out
 ok 'show: counts' says '^insn ' out

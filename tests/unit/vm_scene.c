@@ -55,6 +55,7 @@ int scene_open(struct scene *s, const struct scene_opts *o)
 				 .preset = o->preset,
 				 .dirty = o->dirty,
 				 .personality = o->personality,
+				 .watch = o->watch,
 				 .observer = &s->observer,
 				 .background_sps = o->background_sps,
 				 .check = o->check};

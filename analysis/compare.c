@@ -75,7 +75,7 @@ static int done(void *ctx, size_t i, const struct run_result *r)
 		memcpy(t->by_activity, r->by_activity, sizeof(r->by_activity));
 		memcpy(t->cycles, r->count_cycles, sizeof(r->count_cycles));
 		t->calls = r->n_collections;
-		t->contended = r->mmu_lock.contended > 0;
+		t->contended = r->mmu_lock.contended + r->mmu_lock_read.contended > 0;
 	}
 	w->out->torn |= r->torn;
 	w->out->runs++;

@@ -55,7 +55,7 @@ int metrics_of(const struct run_result *r, double out[N_METRICS])
 	out[METRIC_get_dirty_log_max] = q[1];
 	out[METRIC_get_dirty_log_total] = total;
 	out[METRIC_page_fault] = (double)r->activity_cycles[ACT_page_fault];
-	out[METRIC_lock_wait] = (double)r->mmu_lock.wait;
+	out[METRIC_lock_wait] = (double)(r->mmu_lock.wait + r->mmu_lock_read.wait);
 	out[METRIC_lock_hold_max] = (double)r->mmu_lock.longest_hold;
 	out[METRIC_stall_max] = (double)r->longest_stall.cycles;
 	out[METRIC_elapsed] = (double)r->elapsed;

@@ -20,7 +20,8 @@
 	X(get_dirty_log_total, TIME, "GET_DIRTY_LOG total", "time of all calls")                   \
 	X(page_fault, TIME, "page faults", "time in page fault handling, all vCPUs")               \
 	X(lock_wait, TIME, "mmu_lock wait", "time blocked on mmu_lock, all tasks")                 \
-	X(lock_hold_max, TIME, "mmu_lock longest hold", "the longest time mmu_lock was held")      \
+	X(lock_hold_max, TIME, "mmu_lock longest hold",                                            \
+	  "the longest time mmu_lock was held for write")                                          \
 	X(stall_max, TIME, "guest longest stall",                                                  \
 	  "the longest time from an exit to the next entry, page faults too")                      \
 	X(elapsed, TIME, "guest elapsed", "virtual time until the last vCPU's end")                \

@@ -167,17 +167,24 @@ static int print_figures(const struct run_opts *o, const struct run_result *r, F
 		table_cell(t, "%s", out_u64(n, numbers[i].n));
 		table_end_row(t);
 	}
+	const bool reads = r->mmu_lock_read.acquired;
 	const struct {
 		const char *name;
 		cycles_t cycles;
+		bool shown;
 	} times[] = {
-		{"mmu_lock wait", r->mmu_lock.wait},
-		{"mmu_lock longest wait", r->mmu_lock.longest_wait},
-		{"mmu_lock longest hold", r->mmu_lock.longest_hold},
-		{"guest elapsed", r->elapsed},
+		{"mmu_lock wait", r->mmu_lock.wait, true},
+		{"mmu_lock longest wait", r->mmu_lock.longest_wait, true},
+		{"mmu_lock longest hold", r->mmu_lock.longest_hold, true},
+		{"mmu_lock wait to read", r->mmu_lock_read.wait, reads},
+		{"mmu_lock longest wait to read", r->mmu_lock_read.longest_wait, reads},
+		{"mmu_lock longest hold to read", r->mmu_lock_read.longest_hold, reads},
+		{"guest elapsed", r->elapsed, true},
 	};
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		if (!times[i].shown)
+			continue;
 		snprintf(name, sizeof(name), "%s, %s", times[i].name, unit);
 		row_time(t, name, (double)times[i].cycles, 0, hz);
 	}
@@ -358,9 +365,21 @@ static json_t *json_provenance(const struct run_opts *o, const struct run_result
 	return p;
 }
 
+static json_t *json_lock(const struct run_lock *l)
+{
+	json_t *j = json_object();
+
+	json_put(j, "acquired", json_u64(l->acquired));
+	json_put(j, "contended", json_u64(l->contended));
+	json_put(j, "wait", json_u64(l->wait));
+	json_put(j, "longest_wait", json_u64(l->longest_wait));
+	json_put(j, "longest_hold", json_u64(l->longest_hold));
+	return j;
+}
+
 json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 {
-	json_t *j = json_object(), *lock = json_object(), *stats = json_object();
+	json_t *j = json_object(), *stats = json_object();
 	json_t *checks = json_object();
 
 	json_put(j, "provenance", json_provenance(o, r));
@@ -386,12 +405,8 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 	json_put(j, "get_dirty_log", json_calls(r, UINT32_MAX));
 	json_put(j, "slots", json_slots(r));
 	json_put(j, "ledger", json_ledger(r));
-	json_put(lock, "acquired", json_u64(r->mmu_lock.acquired));
-	json_put(lock, "contended", json_u64(r->mmu_lock.contended));
-	json_put(lock, "wait", json_u64(r->mmu_lock.wait));
-	json_put(lock, "longest_wait", json_u64(r->mmu_lock.longest_wait));
-	json_put(lock, "longest_hold", json_u64(r->mmu_lock.longest_hold));
-	json_put(j, "mmu_lock", lock);
+	json_put(j, "mmu_lock", json_lock(&r->mmu_lock));
+	json_put(j, "mmu_lock_read", json_lock(&r->mmu_lock_read));
 	json_put(j, "operations", operations_json(r));
 	json_put(j, "longest_stall", stall_json(&r->longest_stall));
 	for (int i = 0; i < N_KVM_STATS; i++)

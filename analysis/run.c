@@ -81,6 +81,11 @@ static void keep_task(struct run_result *r, const struct ledger *l, const struct
 	out->ledger = ledger_task_total(l, task_id(t));
 }
 
+static struct run_lock run_lock(struct lock_stats s)
+{
+	return (struct run_lock){s.acquired, s.contended, s.wait, s.longest_wait, s.longest_hold};
+}
+
 /* After the end of all tasks. */
 static int fill_result(struct guest_run *run, struct run_result *r)
 {
@@ -111,10 +116,8 @@ static int fill_result(struct guest_run *run, struct run_result *r)
 	r->input_checksum = in->checksum;
 	r->active_shadow_pages = kvm_active_shadow_pages(run->kvm);
 	r->lost_stores = kvm_lost_stores(run->kvm);
-	struct lock_stats lock = kvm_mmu_lock_stats(run->kvm);
-
-	r->mmu_lock = (struct run_lock){lock.acquired, lock.contended, lock.wait, lock.longest_wait,
-					lock.longest_hold};
+	r->mmu_lock = run_lock(kvm_mmu_lock_stats(run->kvm));
+	r->mmu_lock_read = run_lock(kvm_mmu_lock_read_stats(run->kvm));
 	memcpy(r->operations, run->watch.operations, sizeof(r->operations));
 	r->longest_stall = run->watch.longest;
 	r->collections = run->collections;

@@ -141,7 +141,7 @@ struct run_result {
 	cycles_t wait_cycles[N_WAITS];
 	cycles_t ledger_cycles; /* the sum of the three */
 	uint64_t stats[N_KVM_STATS];
-	struct run_lock mmu_lock;
+	struct run_lock mmu_lock, mmu_lock_read;	 /* exclusive; for reading */
 	struct run_operation operations[RUN_OPERATIONS]; /* from the guest's start */
 	struct run_stall longest_stall;
 	uint64_t active_shadow_pages;

@@ -378,6 +378,11 @@ struct lock_stats kvm_mmu_lock_stats(const struct kvm *kvm)
 	return mmu_lock_stats(kvm);
 }
 
+struct lock_stats kvm_mmu_lock_read_stats(const struct kvm *kvm)
+{
+	return mmu_lock_read_stats(kvm);
+}
+
 void kvm_mmu_lock_stats_reset(struct kvm *kvm)
 {
 	mmu_lock_stats_reset(kvm);

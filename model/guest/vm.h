@@ -128,8 +128,10 @@ uint64_t kvm_read_guest_u64(struct kvm *kvm, uint64_t gpa);
 uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id);
 
 uint64_t kvm_active_shadow_pages(const struct kvm *kvm);
-/* Exclusive holds of mmu_lock, since the VM's creation or the last reset. */
+/* Exclusive holds of mmu_lock, and those for reading, which only the TDP MMU has: since the VM's
+ * creation or the last reset. */
 struct lock_stats kvm_mmu_lock_stats(const struct kvm *kvm);
+struct lock_stats kvm_mmu_lock_read_stats(const struct kvm *kvm);
 void kvm_mmu_lock_stats_reset(struct kvm *kvm);
 
 /* Runs every consistency check: sptes agree with guest PTEs and memslots, rmaps and parent ptes

@@ -85,6 +85,11 @@ struct lock_stats mmu_lock_stats(const struct kvm *kvm)
 					: spin_lock_stats(&kvm->mmu_lock.spin);
 }
 
+struct lock_stats mmu_lock_read_stats(const struct kvm *kvm)
+{
+	return read_lock_stats(&kvm->mmu_lock.rw);
+}
+
 void mmu_lock_stats_reset(struct kvm *kvm)
 {
 	lock_stats_reset(kvm->preset->mmu_lock_rw ? &kvm->mmu_lock.rw.q : &kvm->mmu_lock.spin.q);

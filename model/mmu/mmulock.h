@@ -34,8 +34,9 @@ void mmu_read_unlock(struct task *t, struct kvm *kvm);
 void mmu_lock_assert_held(struct task *t, const struct kvm *kvm, const char *what);
 int slots_lock(struct task *t, struct kvm *kvm);
 void slots_unlock(struct task *t, struct kvm *kvm);
-/* Exclusive holds of mmu_lock so far. */
+/* Exclusive holds of mmu_lock so far, and those for reading. */
 struct lock_stats mmu_lock_stats(const struct kvm *kvm);
+struct lock_stats mmu_lock_read_stats(const struct kvm *kvm);
 void mmu_lock_stats_reset(struct kvm *kvm);
 
 #endif

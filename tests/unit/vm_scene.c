@@ -58,6 +58,7 @@ int scene_open(struct scene *s, const struct scene_opts *o)
 				 .watch = o->watch,
 				 .observer = &s->observer,
 				 .background_sps = o->background_sps,
+				 .eager_page_split = o->eager_page_split,
 				 .check = o->check};
 	struct sim_opts so = {.vocabulary = &model_vocabulary,
 			      .seed = o->seed,

@@ -29,6 +29,7 @@ struct scene_opts {
 	const struct kvm_watch *watch;
 	const char *params; /* lines of [param], NULL: none */
 	uint64_t background_sps, seed;
+	enum kvm_eager_page_split eager_page_split;
 	bool check, reference, host_absent;
 };
 

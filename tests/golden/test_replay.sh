@@ -43,6 +43,16 @@ done
 refuses "CPU's log: none" 3 'policy pml: CPU tcg has no page-modification log' \
 	"$trace" --dirty pml --profile unit --kernel 6.1-tdp
 
+# Rings report the same pages, be they emptied when full, at intervals or at the end.
+for policy in mask ring,size=256,reaper=0 ring,size=1024,reaper=3000 ring; do
+	ok "rings: $policy" replay 0 "$trace" --dirty "$policy" --profile tcg-icount --check --csv \
+		--interval 60000000
+	sed 's/^\("[^"]*"\|mask\|ring\),//' "$dir/out" | cut -d, -f1-3 >"$dir/$policy.dirty"
+	ok "rings: $policy: pages" cmp -s "$dir/$policy.dirty" "$dir/mask.dirty"
+done
+ok 'rings: one gets full' replay 0 "$trace" --dirty ring,size=256,reaper=0 --profile tcg-icount --json
+ok 'rings: one gets full: counted' says '"ring_full"' out
+
 ok 'json' replay 0 "$trace" "$@" --json --slot vram --interval 60000000
 cp "$dir/out" "$dir/first.json"
 ok 'json: provenance' says '"checksum": "[0-9a-f]\{16\}"' out

@@ -142,7 +142,7 @@ bool program_make(uint64_t number, struct program *p)
 	wide = ring && rng_below(&r, 2); /* so that it gets full */
 	p->n_vcpus = 1 + (uint32_t)rng_below(&r, PROGRAM_MAX_VCPUS);
 	for (uint32_t v = 0; v < p->n_vcpus; v++) {
-		p->n_ops[v] = 100 + rng_below(&r, 700);
+		p->n_ops[v] = 100 + rng_below(&r, 700) + (wide ? 600 : 0);
 		p->start[v] = rng_below(&r, 3) * rng_below(&r, 3000);
 		p->ops[v] = calloc(p->n_ops[v], sizeof(*p->ops[v]));
 		if (!p->ops[v]) {
@@ -152,7 +152,7 @@ bool program_make(uint64_t number, struct program *p)
 		for (size_t i = 0; i < p->n_ops[v]; i++)
 			p->ops[v][i] = random_op(&r, v, p->mode, wide);
 	}
-	p->n_steps = 2 + rng_below(&r, sizeof(p->steps) / sizeof(p->steps[0]) - 2);
+	p->n_steps = 2 + rng_below(&r, wide ? 6 : sizeof(p->steps) / sizeof(p->steps[0]) - 2);
 	for (size_t i = 0; i < p->n_steps; i++) {
 		struct program_step *s = &p->steps[i];
 		uint64_t what = rng_below(&r, restless ? 4 : 12);

@@ -330,12 +330,13 @@ static int vcpu_thread(struct task *t, void *arg)
 	int r = 0;
 
 	vcpu_bind(v, t);
-	for (uint64_t n = 0; n < 80000 && !r; n++) {
+	for (uint64_t n = 0; n < 3000 && !r; n++) {
 		uint64_t page = (n * 37 + vcpu_id(v) * 512) % npages;
 
 		do {
 			r = vcpu_fetch(v, SCENE_CODE);
 			r = r ? r : vcpu_write(v, (GFN + page) << 12, 4, n);
+			r = r ? r : vcpu_gap(v, 40);
 		} while (r == VCPU_RESTART);
 	}
 	running--;
@@ -391,7 +392,7 @@ static void toggled_while_storing(void)
 			o.dirty = "manual,chunk=64,initially-all-set=1";
 			EQ(scene(&o, upheaval), 0);
 		}
-	EQ(toggles > 40, true);
+	EQ(toggles > 200, true);
 	EQ(waits > 0, true);
 }
 

@@ -82,7 +82,7 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off
 struct run {
 	enum kvm_paging paging;
 	enum guest_paging_mode mode;
-	const char *preset;
+	const char *preset, *dirty_policy;
 	bool check;
 	/* the rest is the run's own */
 	struct sim *sim;
@@ -167,7 +167,7 @@ static int whole_run(struct task *t, void *arg)
 		r = store(x->vcpu[0], TEST + (i << 12));
 	if (r < 0)
 		return r;
-	x->dirty = kvm_get_dirty_log(t, x->kvm, 1, bitmap);
+	x->dirty = kvm_collect_dirty_log(t, x->kvm, 1, bitmap);
 	if (x->dirty < 0)
 		return (int)x->dirty;
 	r = set_slot(x, t, 1, 0, TEST, PAGES);
@@ -187,6 +187,7 @@ static int simulate(struct run *x, const struct profile *profile, struct cache *
 				 .paging = x->paging,
 				 .mode = x->mode,
 				 .preset = x->preset,
+				 .dirty = x->dirty_policy,
 				 .cache = cache,
 				 .background_sps = 3,
 				 .check = x->check};
@@ -271,8 +272,18 @@ static void nested_trees(void)
 	at_each(&(struct run){.paging = PAGING_TDP, .mode = GUEST_LONG64, .preset = "6.1-tdp"});
 }
 
+static void rings(void)
+{
+	at_each(&(struct run){
+		.mode = GUEST_LONG64, .dirty_policy = "ring,size=256", .check = true});
+}
+
 static CU_TestInfo tests[] = {
-	{"shadow", shadow}, {"flat", flat}, {"nested", nested}, {"nested_trees", nested_trees},
+	{"rings", rings},
+	{"shadow", shadow},
+	{"flat", flat},
+	{"nested", nested},
+	{"nested_trees", nested_trees},
 	CU_TEST_INFO_NULL,
 };
 TEST_MAIN("oom", tests)

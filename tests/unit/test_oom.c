@@ -82,7 +82,7 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off
 struct run {
 	enum kvm_paging paging;
 	enum guest_paging_mode mode;
-	const char *preset, *dirty_policy;
+	const char *preset, *dirty_policy, *personality;
 	bool check;
 	/* the rest is the run's own */
 	struct sim *sim;
@@ -188,6 +188,7 @@ static int simulate(struct run *x, const struct profile *profile, struct cache *
 				 .mode = x->mode,
 				 .preset = x->preset,
 				 .dirty = x->dirty_policy,
+				 .personality = x->personality,
 				 .cache = cache,
 				 .background_sps = 3,
 				 .check = x->check};
@@ -270,6 +271,11 @@ static void nested(void)
 static void nested_trees(void)
 {
 	at_each(&(struct run){.paging = PAGING_TDP, .mode = GUEST_LONG64, .preset = "6.1-tdp"});
+	at_each(&(struct run){.paging = PAGING_TDP,
+			      .mode = GUEST_LONG64,
+			      .preset = "6.1-tdp",
+			      .dirty_policy = "pml",
+			      .personality = "intel"});
 }
 
 static void rings(void)

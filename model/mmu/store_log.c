@@ -35,8 +35,12 @@ void store_log_disarm(struct kvm *kvm, struct kvm_memory_slot *slot)
 
 void store_log_arm(struct kvm_memory_slot *slot, cycles_t now)
 {
-	if (slot->stores)
-		slot->stores->since = slot->stores->flushed = now;
+	if (!slot->stores)
+		return;
+	slot->stores->since = slot->stores->flushed = now;
+	/* While logging was being switched on a reset of another slot's may have looked here. */
+	for (uint64_t i = 0; i < slot->npages; i++)
+		slot->stores->page[i].missed = false;
 }
 
 void store_log_flushed(struct kvm_memory_slot *slot, cycles_t now)

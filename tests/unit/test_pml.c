@@ -443,6 +443,7 @@ static void refused(void)
 		{"tcg", "pml", "policy pml: CPU tcg has no page-modification log"},
 		{"amd", "manual,pml=1", "policy manual: CPU amd has no page-modification log"},
 		{"intel-haswell", "pml", "CPU intel-haswell has no page-modification log"},
+		{"intel", "ring,size=512,pml=1", "of 512 entries 576 would be reserved"},
 		{"intel-nehalem", "pml", "no page-modification log, nor D in its nested tables"},
 	};
 

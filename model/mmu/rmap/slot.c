@@ -25,6 +25,8 @@ int slot_handle_rmaps(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 		uint64_t last = memslot_index(slot, p->last, l);
 		uint64_t i = memslot_index(slot, p->first, l);
 
+		if (p->last + 1 == p->first) /* before a slot at frame 0 there is none */
+			last = i;
 		/* The first is handled even when the range is empty. */
 		do {
 			uint64_t addr = slot->rmap_addr[l - 1] + i * sizeof(*slot->rmap[0]);

@@ -44,13 +44,14 @@ static void find_logged(const struct kvm_vcpu *v, const struct kvm_memory_slot *
 	}
 }
 
-/* Which pages have an entry that was not reset yet, or are on their way to one. */
+/* Which pages have an entry that was not reset yet, or by a reset that has not flushed yet (it does
+ * so without slots_lock), or are on their way to one. */
 static void find_pending(const struct kvm *kvm, const struct kvm_memory_slot *slot)
 {
 	struct store_log *log = slot->stores;
 
 	for (uint64_t i = 0; i < slot->npages; i++)
-		log->page[i].pending = false;
+		log->page[i].pending = log->page[i].reset_by != 0;
 	for (uint32_t v = 0; v < kvm->n_vcpus; v++) {
 		struct kvm_dirty_ring *r = kvm->vcpus[v]->dirty_ring;
 
@@ -82,7 +83,6 @@ static void check_slot(struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t c
 	struct store_log *log = slot->stores;
 	bool over = settled(kvm, log->flushed);
 
-	find_pending(kvm, slot);
 	for (uint64_t i = 0; i < slot->npages; i++) {
 		if (log->page[i].reset_by == call) {
 			kvm->false_dirties += log->page[i].time <= log->since + 1;
@@ -90,6 +90,9 @@ static void check_slot(struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t c
 				log->page[i].time = 0;
 			log->page[i].reset_by = 0;
 		}
+	}
+	find_pending(kvm, slot);
+	for (uint64_t i = 0; i < slot->npages; i++) {
 		if (log->page[i].time <= log->since + 1 || log->page[i].pending) {
 			log->page[i].missed = false;
 		} else if (log->page[i].missed && over) {

@@ -117,54 +117,74 @@ static bool walks(const char *dirty)
 	return !strcmp(dirty, "walk") || !strcmp(dirty, "hybrid");
 }
 
-bool program_make(uint64_t number, struct program *p)
+static bool fill(struct program *p, struct rng *r)
 {
-	bool ring, wide, restless, tdp;
-	struct rng r;
-	size_t machine;
+	bool ring = !strncmp(p->dirty, "ring", 4), restless = !rng_below(r, 4);
+	bool wide = ring && rng_below(r, 2); /* so that it gets full */
 
-	memset(p, 0, sizeof(*p));
-	rng_init(&r, number, 0, "program");
-	machine = rng_below(&r, sizeof(machines) / sizeof(machines[0]));
-	p->number = number;
-	p->paging = machines[machine].paging;
-	p->mode = machines[machine].mode;
-	p->preset = machines[machine].preset;
-	tdp = p->preset && strstr(p->preset, "-tdp");
-	do
-		p->dirty = policies[rng_below(&r, sizeof(policies) / sizeof(policies[0]))];
-	while (tdp && walks(p->dirty));
-	p->cpu = strstr(p->dirty, "pml") ? "intel" : cpus[rng_below(&r, N_CPUS)];
-	p->host_level = tdp ? 1 + (unsigned)rng_below(&r, 2) : 1;
-	p->eager_page_split = rng_below(&r, 2) ? EAGER_PAGE_SPLIT_ON : EAGER_PAGE_SPLIT_OFF;
-	restless = !rng_below(&r, 4);
-	ring = !strncmp(p->dirty, "ring", 4);
-	wide = ring && rng_below(&r, 2); /* so that it gets full */
-	p->n_vcpus = 1 + (uint32_t)rng_below(&r, PROGRAM_MAX_VCPUS);
+	p->n_vcpus = 1 + (uint32_t)rng_below(r, PROGRAM_MAX_VCPUS);
 	for (uint32_t v = 0; v < p->n_vcpus; v++) {
-		p->n_ops[v] = 100 + rng_below(&r, 700) + (wide ? 600 : 0);
-		p->start[v] = rng_below(&r, 3) * rng_below(&r, 3000);
+		p->n_ops[v] = 100 + rng_below(r, 700) + (wide ? 600 : 0);
+		p->start[v] = rng_below(r, 3) * rng_below(r, 3000);
 		p->ops[v] = calloc(p->n_ops[v], sizeof(*p->ops[v]));
 		if (!p->ops[v]) {
 			program_free(p);
 			return false;
 		}
 		for (size_t i = 0; i < p->n_ops[v]; i++)
-			p->ops[v][i] = random_op(&r, v, p->mode, wide);
+			p->ops[v][i] = random_op(r, v, p->on.mode, wide);
 	}
-	p->n_steps = 2 + rng_below(&r, wide ? 6 : sizeof(p->steps) / sizeof(p->steps[0]) - 2);
+	p->n_steps = 2 + rng_below(r, wide ? 6 : sizeof(p->steps) / sizeof(p->steps[0]) - 2);
 	for (size_t i = 0; i < p->n_steps; i++) {
 		struct program_step *s = &p->steps[i];
-		uint64_t what = rng_below(&r, restless ? 4 : 12);
+		uint64_t what = rng_below(r, restless ? 4 : 12);
 
-		s->delay = restless || rng_below(&r, 2) ? rng_below(&r, 500) : rng_below(&r, 40000);
-		s->slot = (uint32_t)rng_below(&r, PROGRAM_SLOTS);
+		s->delay = restless || rng_below(r, 2) ? rng_below(r, 500) : rng_below(r, 40000);
+		s->slot = (uint32_t)rng_below(r, PROGRAM_SLOTS);
 		s->what = what == 0	      ? STEP_LOG_OFF
 			  : what == 1	      ? STEP_LOG_ON
 			  : ring && what == 2 ? STEP_RESET
 					      : STEP_GET;
 	}
 	return true;
+}
+
+bool program_make(uint64_t number, struct program *p)
+{
+	struct rng r;
+	size_t machine;
+	bool tdp;
+
+	memset(p, 0, sizeof(*p));
+	rng_init(&r, number, 0, "program");
+	machine = rng_below(&r, sizeof(machines) / sizeof(machines[0]));
+	p->number = number;
+	p->check = number % 2;
+	p->on.paging = machines[machine].paging;
+	p->on.mode = machines[machine].mode;
+	p->on.preset = machines[machine].preset;
+	tdp = p->on.preset && strstr(p->on.preset, "-tdp");
+	do
+		p->dirty = policies[rng_below(&r, sizeof(policies) / sizeof(policies[0]))];
+	while (tdp && walks(p->dirty));
+	p->on.cpu = strstr(p->dirty, "pml") ? "intel" : cpus[rng_below(&r, N_CPUS)];
+	p->on.host_level = tdp ? 1 + (unsigned)rng_below(&r, 2) : 1;
+	p->on.eager_page_split = rng_below(&r, 2) ? EAGER_PAGE_SPLIT_ON : EAGER_PAGE_SPLIT_OFF;
+	return fill(p, &r);
+}
+
+bool program_make_on(uint64_t number, const struct program_machine *on, const char *dirty,
+		     struct program *p)
+{
+	struct rng r;
+
+	memset(p, 0, sizeof(*p));
+	rng_init(&r, number, 0, "program");
+	p->number = number;
+	p->check = true;
+	p->on = *on;
+	p->dirty = dirty;
+	return fill(p, &r);
 }
 
 void program_free(struct program *p)

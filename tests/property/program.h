@@ -31,13 +31,22 @@ struct program_step {
 	} what;
 };
 
-struct program {
-	uint64_t number;
+/* What a program runs on. */
+struct program_machine {
 	enum kvm_paging paging;
 	enum guest_paging_mode mode;
-	const char *dirty, *preset, *cpu;
+	bool guest_large; /* 2M PTEs, in long mode */
+	const char *preset, *cpu;
 	unsigned host_level; /* of the slots' pages */
 	enum kvm_eager_page_split eager_page_split;
+};
+
+struct program {
+	uint64_t number;
+	struct program_machine on;
+	const char *dirty;
+	bool check; /* the model's checkers are on */
+	bool quiet; /* an error is expected: no message */
 	uint32_t n_vcpus;
 	struct guest_op *ops[PROGRAM_MAX_VCPUS];
 	size_t n_ops[PROGRAM_MAX_VCPUS];
@@ -46,7 +55,11 @@ struct program {
 	size_t n_steps;
 };
 
+/* Its machine and policy are drawn, too; checked when the number is odd. */
 bool program_make(uint64_t number, struct program *p);
+/* The same number's on a given machine, checked. */
+bool program_make_on(uint64_t number, const struct program_machine *on, const char *dirty,
+		     struct program *p);
 void program_free(struct program *p);
 
 /* Everything a run can tell: bitmaps and times of each collection, every task's time, every ledger
@@ -58,6 +71,11 @@ struct outcome {
 	uint64_t dirty;	 /* pages reported, to see that programs do something */
 	uint64_t hits;	 /* retired without a call */
 	uint64_t full;	 /* exits of vCPUs whose dirty rings were full */
+	uint64_t false_dirties;
+	/* Of the slots that were logged all the time, by the program itself, whose last step is a
+	 * collection when all vCPUs have ended: pages with a store that no collection reported, and
+	 * pages that were reported without an access. */
+	uint64_t missed, stray;
 };
 
 /* Runs @p. 0 or the error of the run; messages go to stderr. */

@@ -21,6 +21,7 @@ static const char profile_head[] =
 
 #define TABLES_PAGES 16
 #define PTE_FLAGS    0x67ull /* P, W, U, A, D */
+#define PTE_LARGE    0x80ull
 
 struct running {
 	const struct program *p;
@@ -30,6 +31,9 @@ struct running {
 	struct task *vmm;
 	struct outcome *out;
 	bool logged[PROGRAM_SLOTS];
+	bool interrupted[PROGRAM_SLOTS]; /* not logged all the time */
+	uint64_t reported[PROGRAM_SLOTS][PROGRAM_PAGES / 64];
+	uint32_t ended; /* vCPUs */
 	struct running_vcpu {
 		struct running *run;
 		uint32_t id;
@@ -58,6 +62,8 @@ static void complain(void *ctx, enum kvmsim_error err, const char *msg)
 {
 	const struct program *p = ctx;
 
+	if (p->quiet)
+		return;
 	fprintf(stderr, "program %llu: %s (%s)\n", (unsigned long long)p->number, msg,
 		kvmsim_strerror(err));
 }
@@ -80,15 +86,20 @@ static int vcpu_thread(struct task *t, void *arg)
 	static const struct interp_opts opts;
 
 	vcpu_bind(v->vcpu, t);
-	if (v->run->p->mode == GUEST_LONG64)
+	if (v->run->p->on.mode == GUEST_LONG64)
 		vcpu_set_cr3(v->vcpu, PROGRAM_TABLES_GFN << 12);
 	int err = interp_run(v->vcpu, &src, &opts, &v->stats);
 
-	return err ? err : vcpu_interrupt(v->vcpu);
+	err = err ? err : vcpu_interrupt(v->vcpu);
+	err = err ? err : sync(t);
+	v->run->ended++;
+	if (!err)
+		task_wake(v->run->vmm, task_now(t));
+	return err;
 }
 
-/* Identity, 4K pages. */
-static void make_tables(struct kvm *kvm)
+/* Identity. */
+static void make_tables(struct kvm *kvm, bool large)
 {
 	uint64_t table = PROGRAM_TABLES_GFN << 12;
 	uint64_t pages = PROGRAM_SLOTS * PROGRAM_PAGES;
@@ -97,10 +108,13 @@ static void make_tables(struct kvm *kvm)
 		kvm_write_guest_u64(kvm, table + ((uint64_t)level << 12),
 				    (table + ((uint64_t)(level + 1) << 12)) | PTE_FLAGS);
 	/* the third page is the page directory: one entry for each page table behind it */
-	for (uint64_t i = 0; i * 512 < pages; i++)
+	for (uint64_t i = 0; large && i * 512 < pages; i++)
+		kvm_write_guest_u64(kvm, table + (2ull << 12) + i * 8,
+				    i << 21 | PTE_FLAGS | PTE_LARGE);
+	for (uint64_t i = 0; !large && i * 512 < pages; i++)
 		kvm_write_guest_u64(kvm, table + (2ull << 12) + i * 8,
 				    (table + ((3 + i) << 12)) | PTE_FLAGS);
-	for (uint64_t page = 0; page < pages; page++)
+	for (uint64_t page = 0; !large && page < pages; page++)
 		kvm_write_guest_u64(kvm, table + (3ull << 12) + page * 8, page << 12 | PTE_FLAGS);
 }
 
@@ -110,10 +124,11 @@ static int set_slot(struct running *run, struct task *t, uint32_t slot, bool log
 					    .flags = log ? KVM_MEM_LOG_DIRTY_PAGES : 0,
 					    .base_gfn = (uint64_t)slot * PROGRAM_PAGES,
 					    .npages = PROGRAM_PAGES,
-					    .host_level = run->p->host_level,
+					    .host_level = run->p->on.host_level,
 					    .host_populated = true};
 
 	run->logged[slot] = log;
+	run->interrupted[slot] |= !log;
 	return kvm_set_user_memory_region(t, run->kvm, &r);
 }
 
@@ -126,8 +141,10 @@ static int get(struct running *run, struct task *t, uint32_t slot)
 		return (int)n;
 	note(run->out, (uint64_t)n);
 	run->out->dirty += (uint64_t)n;
-	for (size_t i = 0; i < PROGRAM_PAGES / 64; i++)
+	for (size_t i = 0; i < PROGRAM_PAGES / 64; i++) {
 		note(run->out, bitmap[i]);
+		run->reported[slot][i] |= bitmap[i];
+	}
 	return 0;
 }
 
@@ -142,9 +159,10 @@ static int start(struct running *run, struct task *t)
 	for (uint32_t s = 0; !err && s < PROGRAM_SLOTS; s++) {
 		err = set_slot(run, t, s, false);
 		err = err ? err : set_slot(run, t, s, true);
+		run->interrupted[s] = false;
 	}
-	if (!err && run->p->mode == GUEST_LONG64)
-		make_tables(run->kvm);
+	if (!err && run->p->on.mode == GUEST_LONG64)
+		make_tables(run->kvm, run->p->on.guest_large);
 	for (uint32_t i = 0; !err && i < run->p->n_vcpus; i++) {
 		struct running_vcpu *v = &run->vcpus[i];
 		const struct task_opts o = {.name = "vcpu",
@@ -179,7 +197,11 @@ static int vmm_thread(struct task *t, void *arg)
 	for (size_t i = 0; !err && i < run->p->n_steps; i++) {
 		const struct program_step *s = &run->p->steps[i];
 
-		err = task_block_until(t, WAIT_idle, task_now(t) + s->delay);
+		cycles_t until = task_now(t) + s->delay;
+
+		do /* a vCPU that ends wakes it, too */
+			err = task_block_until(t, WAIT_idle, until);
+		while (err > 0);
 		if (err)
 			break;
 		note(run->out, task_now(t));
@@ -190,7 +212,41 @@ static int vmm_thread(struct task *t, void *arg)
 		else
 			err = set_slot(run, t, s->slot, s->what == STEP_LOG_ON);
 	}
+	err = err ? err : sync(t);
+	while (!err && run->ended < run->p->n_vcpus) {
+		err = task_block(t, WAIT_idle);
+		err = err ? err : sync(t);
+	}
+	for (uint32_t s = 0; s < PROGRAM_SLOTS && !err; s++)
+		err = run->logged[s] ? get(run, t, s) : 0;
 	return err;
+}
+
+/* The pages of the slot that the program's ops touch, by how; the first touches of all are after
+ * logging was turned on. */
+static void judge(struct running *run, uint32_t slot)
+{
+	const struct program *p = run->p;
+	uint8_t touched[PROGRAM_PAGES] = {0};
+
+	for (uint32_t v = 0; v < p->n_vcpus; v++)
+		for (size_t i = 0; i < p->n_ops[v]; i++) {
+			const struct guest_op *op = &p->ops[v][i];
+			uint64_t first = op->arg >> 12, last = (op->arg + op->len - 1) >> 12;
+			bool store = op->kind == OP_WRITE || op->kind == OP_RMW;
+
+			if (!store && op->kind != OP_READ && op->kind != OP_FETCH)
+				continue;
+			for (uint64_t gfn = first; gfn <= last; gfn++)
+				if (gfn / PROGRAM_PAGES == slot)
+					touched[gfn % PROGRAM_PAGES] |= store ? 2 : 1;
+		}
+	for (uint64_t i = 0; i < PROGRAM_PAGES; i++) {
+		bool reported = run->reported[slot][i / 64] >> (i % 64) & 1;
+
+		run->out->missed += touched[i] & 2 && !reported;
+		run->out->stray += reported && !touched[i];
+	}
 }
 
 static void note_entry(void *ctx, uint32_t task, uint16_t activity, bool is_wait, uint16_t id,
@@ -234,14 +290,14 @@ static int simulate(struct running *run, bool reference, const struct profile *p
 	if (err)
 		return err;
 	const struct kvm_vm_opts vo = {.sim = run->sim,
-				       .paging = p->paging,
-				       .mode = p->mode,
-				       .preset = p->preset,
+				       .paging = p->on.paging,
+				       .mode = p->on.mode,
+				       .preset = p->on.preset,
 				       .dirty = p->dirty,
-				       .personality = p->cpu,
+				       .personality = p->on.cpu,
 				       .cache = run->cache,
-				       .eager_page_split = p->eager_page_split,
-				       .check = p->number % 2};
+				       .eager_page_split = p->on.eager_page_split,
+				       .check = p->check};
 
 	err = kvm_create_vm(&vo, &run->kvm);
 	err = err ? err : task_create(run->sim, &to, &run->vmm);
@@ -263,7 +319,11 @@ static int simulate(struct running *run, bool reference, const struct profile *p
 	for (int s = 0; s < N_KVM_STATS; s++)
 		note(run->out, kvm_stat(run->kvm, (enum kvm_stat_id)s));
 	note(run->out, kvm_active_shadow_pages(run->kvm));
-	note(run->out, kvm_false_dirties(run->kvm));
+	run->out->false_dirties = kvm_false_dirties(run->kvm);
+	note(run->out, run->out->false_dirties);
+	for (uint32_t i = 0; i < PROGRAM_SLOTS; i++)
+		if (!run->interrupted[i])
+			judge(run, i);
 	note(run->out, kvm_lost_stores(run->kvm));
 	run->out->switches = sim_switches(run->sim);
 	return 0;

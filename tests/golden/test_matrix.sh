@@ -14,12 +14,15 @@ validate() {
 # the real kernel's counts and costs
 check 'every count equal' 0 ' different, 0 not modelled' validate "$reference"
 tdp=$(dirname "$0")/matrix-tdp.csv
+huge=$(dirname "$0")/matrix-tdp-huge.csv
 check 'every count of the TDP MMU equal' 0 'passed: 1,835 rows equal, 0 different, 0 not modelled' \
 	validate "$tdp" --check
 sed 's/^\(B,npt1-tdp1,2,.*,enable_log,ev:kvm_tdp_mmu_spte_changed\),4096,/\1,4097,/' "$tdp" \
 	>"$dir/tdp.csv"
 check 'an altered row of the TDP MMU' 1 'spte_changed: predicted 4096, measured 4097' \
 	validate "$dir/tdp.csv" --case B
+check 'every count of large pages on the TDP MMU equal' 0 \
+	'passed: 777 rows equal, 0 different, 0 not modelled' validate "$huge" --check
 check 'costs of the TDP MMU' 0 'passed: worst error' validate "$tdp" --cost
 check 'the checkers are content' 0 'passed: ' validate "$reference" --case A,N --check
 check 'as JSON' 0 '"different": 0,' validate "$reference" --json --case N
@@ -117,5 +120,16 @@ check 'the same output' 0 'same' sh -c "cmp '$dir/one.json' '$dir/two.json' && e
 check 'the committed prices' 0 'rearm_word = 38.99' validate "$reference" --prices
 check 'the committed fit' 0 "$(grep '^; .* rows, error' "$(dirname "$0")/../../model/profiles/tcg-icount.ini")" \
 	validate "$reference" --prices
+# of the TDP MMU: a fit beside the other prices gives what is committed
+profile=$(dirname "$0")/../../model/profiles/tcg-icount.ini
+fits() { # NAME FILE COUNT,...
+	validate "$2" --prices --fit "$3" >"$dir/fit.txt"
+	for count in $(echo "$3" | tr ',' ' '); do
+		check "the committed $count" 0 "$(grep "^$count = [0-9]" "$profile")" cat "$dir/fit.txt"
+	done
+	check "the fit of $1" 0 'error: median 0.0' cat "$dir/fit.txt"
+}
+fits 'TDP walks' "$tdp" tdp_walk,tdp_spte,tdp_resched,tdp_dirty,tdp_change
+fits 'splits and zaps' "$huge" split_spte,zap_sp,zap_spte
 
 the_end

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "workloads/kvm/collect.h"
 
+#include <errno.h>
 #include <linux/kvm.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 static size_t words(const struct collector *c, uint32_t slot)
 {
@@ -123,6 +125,28 @@ static int take_entries(struct collector *c, struct machine_vcpu *v, uint64_t *t
 	}
 }
 
+/* From 6.16 on a signal ends the ioctl before its time; what is left is reset by the next. */
+static int reset_entries(struct collector *c, uint64_t taken)
+{
+	uint64_t reset = 0;
+
+	while (reset < taken) {
+		int n = ioctl(c->m->vm, KVM_RESET_DIRTY_RINGS, 0);
+
+		c->ring.ring_resets++;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return kvmsim_err(c->opts->errors, KVMSIM_EIO,
+					  "KVM_RESET_DIRTY_RINGS reset %llu entries, expected "
+					  "%llu: %s",
+					  (unsigned long long)reset, (unsigned long long)taken,
+					  n < 0 ? strerror(errno) : "no more");
+		reset += (uint64_t)n;
+	}
+	return 0;
+}
+
 /* Under c->rings. */
 static int take_rings(struct collector *c)
 {
@@ -136,14 +160,9 @@ static int take_rings(struct collector *c)
 	if (err || !taken)
 		return err;
 	start = machine_tsc();
-	err = machine_ioctl(c->m, c->m->vm, KVM_RESET_DIRTY_RINGS, NULL, "KVM_RESET_DIRTY_RINGS");
+	err = reset_entries(c, taken);
 	c->ring.ring_reset_cycles += machine_tsc() - start;
-	c->ring.ring_resets++;
-	if (err >= 0 && (uint64_t)err != taken)
-		return kvmsim_err(c->opts->errors, KVMSIM_EIO,
-				  "KVM_RESET_DIRTY_RINGS reset %d entries, expected %llu", err,
-				  (unsigned long long)taken);
-	return err < 0 ? err : 0;
+	return err;
 }
 
 int collect_full_ring(struct collector *c)

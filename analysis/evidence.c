@@ -39,7 +39,8 @@ static int add_row(void *ctx, const struct csv_row *in)
 
 	row.series = recipe_series(r, in->field[COL_SERIES]);
 	row.policy = recipe_policy(r, in->field[COL_POLICY]);
-	if (!row.series || !row.policy || strcmp(in->field[COL_METRIC], r->metric) ||
+	if (!row.series || !row.policy ||
+	    strcmp(in->field[COL_METRIC], *row.series->metric ? row.series->metric : r->metric) ||
 	    strcmp(in->field[COL_UNIT], r->unit)) {
 		e->other++;
 		return 0;
@@ -111,6 +112,7 @@ int evidence_run_row(const struct evidence *e, const struct evidence_row *row, u
 		.slot_pages = row->slot_pages,
 		.nr_dirty = row->nr_dirty,
 		.run = row->run,
+		.huge = row->series->huge,
 		.preset = e->recipe->preset,
 		.dirty = row->policy->dirty,
 		.background = background,

@@ -10,10 +10,10 @@
 #include "analysis/recipe.h"
 
 /*
- * Evidence: measured GET_DIRTY_LOG times that somebody published, as rows of a CSV file with the
- * columns series, metric, unit, setup, x_name, x (the number of dirty pages), policy, value. The
- * setup holds "slot npages=N" and, where the pattern is not the series', "run=N". A recipe says how
- * each is predicted and which are fitted; the others judge the prediction.
+ * Evidence: measured times of collecting a dirty log, as rows of a CSV file with the columns
+ * series, metric, unit, setup, x_name, x (the number of dirty pages), policy, value. The setup
+ * holds "slot npages=N" and, where the pattern is not the series', "run=N". A recipe says how each
+ * is predicted and which are fitted; the others judge the prediction.
  *
  * Rows of a policy that the recipe marks `identify` are not predicted: their time depends on a
  * number that was never reported, the active shadow pages, and says what it must have been.

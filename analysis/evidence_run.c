@@ -11,8 +11,8 @@
 #include "model/sim/rng.h"
 #include "model/sim/sim.h"
 
-/* The guest: identity mapped, 4K PTEs for the logged slot, 2M PTEs elsewhere; its tables in slot 0.
- */
+/* The guest: identity mapped, 4K PTEs for the logged slot (but `huge`), 2M PTEs elsewhere; its
+ * tables in slot 0. */
 #define LOW_PAGES   16384ull
 #define PML4	    0x100000ull
 #define PDPT	    0x101000ull
@@ -49,7 +49,7 @@ static void page_tables(struct run *r)
 		for (uint64_t i = 0; i < 512; i++)
 			kvm_write_guest_u64(r->kvm, PD(g) + i * 8, g << 30 | i << 21 | LEAF_2M);
 	}
-	for (uint64_t c = 0; c < tables; c++) {
+	for (uint64_t c = 0; c < tables && !r->scene->huge; c++) {
 		kvm_write_guest_u64(r->kvm, PD(1) + c * 8, PT_TEST(c) | TABLE_ENTRY);
 		for (uint64_t i = 0; i < 512; i++)
 			kvm_write_guest_u64(r->kvm, PT_TEST(c) + i * 8,
@@ -145,6 +145,7 @@ static int set_up(struct run *r)
 	int err = kvm_set_user_memory_region(r->t, r->kvm, &region);
 
 	region.slot = LOGGED_SLOT;
+	region.host_level = r->scene->huge ? 2 : 1;
 	region.base_gfn = TEST >> 12;
 	region.npages = r->scene->slot_pages;
 	err = err ? err : kvm_set_user_memory_region(r->t, r->kvm, &region);
@@ -160,6 +161,9 @@ static int set_up(struct run *r)
 	err = err ? err : leave(r);
 	region.flags = KVM_MEM_LOG_DIRTY_PAGES;
 	err = err ? err : kvm_set_user_memory_region(r->t, r->kvm, &region);
+	/* what was mapped large is mapped page by page now */
+	for (uint64_t p = 0; r->scene->huge && p < r->scene->slot_pages && !err; p++)
+		err = write_page(r, p);
 	if (!err) {
 		long n = kvm_collect_dirty_log(r->t, r->kvm, LOGGED_SLOT, r->bitmap);
 

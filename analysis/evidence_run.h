@@ -2,6 +2,7 @@
 #ifndef KVMSIM_ANALYSIS_EVIDENCE_RUN_H
 #define KVMSIM_ANALYSIS_EVIDENCE_RUN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/counts.h"
@@ -9,14 +10,16 @@
 
 /*
  * What the model says of one GET_DIRTY_LOG row: a VM with one slot, whose guest has written every
- * page once; then rounds in which it writes the row's number of pages, leaves to userspace, and
- * the log is got. One thread does it all, as the VMMs of the evidence do.
+ * page once, with large mappings once more after logging was switched on; then rounds in which it
+ * writes the row's number of pages, leaves to userspace, and the log is got. One thread does it
+ * all, as the VMMs of the evidence do.
  */
 struct profile;
 
 struct evidence_scene {
 	uint64_t slot_pages, nr_dirty;
 	uint64_t run;	     /* pages are written in aligned runs of this many; 0: one run */
+	bool huge;	     /* guest PTEs and host pages of 2 MiB, not of 4 KiB */
 	const char *preset;  /* kernel */
 	const char *dirty;   /* policy */
 	uint64_t background; /* further active shadow pages */

@@ -209,6 +209,12 @@ static int on_series(struct parse *ps, const char *name, const char *key, char *
 		return u64_value(ps, key, value, 1u << 30, &s->run);
 	if (!strcmp(key, "fit"))
 		return list_value(ps, key, value, &s->fit);
+	if (!strcmp(key, "metric"))
+		return text_value(ps, key, value, s->metric, sizeof(s->metric));
+	if (!strcmp(key, "pages")) {
+		s->huge = !strcmp(value, "2m");
+		return s->huge || !strcmp(value, "4k") ? 1 : fail(ps, "pages is 4k or 2m");
+	}
 	if (strcmp(key, "judged"))
 		return fail(ps, "a series has no %s", key);
 	s->unjudged = !strcmp(value, "no");

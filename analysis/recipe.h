@@ -23,7 +23,9 @@
  *	[series NAME]
  *	            run = N               ; pages are written in aligned runs of N at random places;
  *	                                  ; 0: all in one run
+ *	            metric = WORDS        ; of its rows, where it is not the evidence's
  *	            fit = N N ...         ; nr_dirty of the rows that are fitted
+ *	            pages = 4k | 2m       ; guest PTEs and host pages of the slot; 4k when not given
  *	            judged = yes | no     ; whether the bounds are about it; yes when not given
  *	[machine]   name, unit, hz, source
  *	[param]     of the profile, from data sheets
@@ -52,10 +54,10 @@ struct recipe_list {
 };
 
 struct recipe_series {
-	char name[RECIPE_TEXT];
+	char name[RECIPE_TEXT], metric[RECIPE_TEXT]; /* metric empty: the recipe's */
 	uint64_t run;
 	struct recipe_list fit;
-	bool unjudged;
+	bool unjudged, huge;
 };
 
 struct profile;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Measures this machine's dirty logging for analysis/evidence/: one session, one line of CSV per
-# kind of harvest and number of dirty pages. Sizes take turns within a recording, so that what
-# disturbs the machine disturbs them all. About a minute; run it several times, hours apart.
+# kind of collection and number of dirty pages. Sizes take turns within a recording, so that what
+# disturbs the machine disturbs them all. Less than a minute; run it several times.
 #   scripts/measure-kvm.sh KVMSIM SESSION [ROUNDS] >FILE.csv
 set -eu
 kvmsim=$1 session=$2 rounds=${3:-15}
@@ -11,8 +11,9 @@ trap 'rm -rf "$dir"' EXIT INT TERM
 source="own measurement: kvmsim record kvm (scripts/measure-kvm.sh), session $session"
 header=yes
 
-# Scenario $dir/s.ini: ROUNDS times each of SIZES, that many different pages of SLOT in aligned runs
-# of RUN at random places. The generator is the POSIX drand48's, from the session and the size.
+# Scenario $dir/s.ini: every page once, so that all are mapped one by one; then ROUNDS times each of
+# SIZES, that many different pages of SLOT in aligned runs of RUN at random places. The generator is
+# POSIX's drand48, from the session and the run.
 scenario() { # SLOT RUN SIZES
 	cat >"$dir/s.ini" <<-INI
 		[scenario]
@@ -34,6 +35,7 @@ scenario() { # SLOT RUN SIZES
 			x0 = 13070 + 65536 * (seed % 256)
 			x1 = seed + 256 * run
 			m = split(sizes, size, " ")
+			print "0-" slot - 1
 			for (r = 0; r < rounds; r++)
 				for (i = 1; i <= m; i++) {
 					split("", seen)
@@ -70,7 +72,6 @@ measure random
 measure random_thp --thp --guest-pte 2m
 some='251 526 1029 1500 2219 3000'
 scenario $big 1 "$some"
-measure random_again
 measure manual --protocol manual
 for chunk in 64 512 4096 32768; do
 	measure "manual_$chunk" --protocol manual --chunk $chunk

@@ -21,6 +21,7 @@ static const struct kvmsim_errsink sink = {keep, NULL};
 #define HEAD                                                                                       \
 	"[evidence]\nfile = f.csv\nmetric = m\nunit = u\nprofile = p\npreset = 6.1-shadow\n"       \
 	"harvests = 3\n[policy]\nmask = mask\norig = walk identify\n[series s]\nfit = 1 2\n"       \
+	"[series t]\nrun = 8\npages = 2m\nmetric = n\njudged = no\n"                               \
 	"[machine]\nname = box\nunit = cycles\nhz = 1000\nsource = a sheet\n"                      \
 	"[param]\nllc_bytes = 4096\n[fixed]\nipi = 7\n[source]\nipi = data sheet\n"
 #define GROUPS "[group]\ncall = get_dirty_log\nwork = dirty_page*3 dirty_word\n"
@@ -60,6 +61,14 @@ static void recipes_are_read(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(recipe_series(r, "s"));
 	CU_ASSERT(recipe_list_has(&recipe_series(r, "s")->fit, 2));
 	CU_ASSERT_FALSE(recipe_list_has(&recipe_series(r, "s")->fit, 3));
+	CU_ASSERT_EQUAL(recipe_series(r, "s")->run, 1);
+	CU_ASSERT_FALSE(recipe_series(r, "s")->huge);
+	CU_ASSERT_STRING_EQUAL(recipe_series(r, "s")->metric, "");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(recipe_series(r, "t"));
+	CU_ASSERT_EQUAL(recipe_series(r, "t")->run, 8);
+	CU_ASSERT_TRUE(recipe_series(r, "t")->huge);
+	CU_ASSERT_TRUE(recipe_series(r, "t")->unjudged);
+	CU_ASSERT_STRING_EQUAL(recipe_series(r, "t")->metric, "n");
 	CU_ASSERT_EQUAL(recipe_fitted(r), 3); /* two groups and the latent */
 	CU_ASSERT_EQUAL(r->group[1].n, 2);
 	CU_ASSERT_EQUAL(r->group[1].count[0], COUNT_dirty_page);
@@ -82,6 +91,7 @@ static void bad_recipes_are_refused(void)
 	complains(HEAD GROUPS "[latent]\nspin = 1\n" BOUNDS, "no param spin");
 	complains(HEAD GROUPS BOUNDS "[nonsense]\na = 1\n", "unknown section");
 	complains(HEAD GROUPS BOUNDS "\nwords\n", "neither");
+	complains(HEAD GROUPS BOUNDS "[series u]\npages = 1g\n", "pages is 4k or 2m");
 	complains("[evidence]\nfile = x\n", "[evidence] gives");
 }
 

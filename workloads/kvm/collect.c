@@ -125,7 +125,7 @@ static int take_entries(struct collector *c, struct machine_vcpu *v, uint64_t *t
 	}
 }
 
-/* From 6.16 on a signal ends the ioctl before its time; what is left is reset by the next. */
+/* A signal may end the ioctl before its time (6.18 does so); what is left is reset by the next. */
 static int reset_entries(struct collector *c, uint64_t taken)
 {
 	uint64_t reset = 0;

@@ -20,6 +20,10 @@ static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsi
 		return bad(kvm, "gfn %#llx maps pfn %#llx, its slot says %#llx",
 			   (unsigned long long)gfn, (unsigned long long)spte_pfn(spte),
 			   (unsigned long long)memslot_pfn(slot, gfn));
+	if (sp->role.level > memslot_host_level(slot, gfn))
+		return bad(kvm, "gfn %#llx is mapped at level %d, its host page has %d",
+			   (unsigned long long)gfn, (int)sp->role.level,
+			   memslot_host_level(slot, gfn));
 	n->leaves[sp->role.level]++;
 	return 0;
 }

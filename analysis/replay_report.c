@@ -384,7 +384,7 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 
 	json_put(j, "provenance", json_provenance(o, r));
 	json_put(j, "dirty", json_string(o->dirty));
-	json_put(j, "mmu", json_string(mmu_kind_name(run_mmu(r->preset))));
+	json_put(j, "mmu", json_string(mmu_kind_name(run_mmu(r->preset, o->long_mode))));
 	run_evidence_json(j, o, o->dirty, r->preset);
 	json_put(j, "preset", json_string(r->preset));
 	json_put(j, "cpu", json_string(run_cpu(o)));
@@ -394,6 +394,7 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 	json_put(j, "epoch_len", json_u64(r->epoch_len));
 	json_put(j, "interval", json_u64(r->interval));
 	json_put(j, "phase", json_u64(o->phase));
+	json_put(j, "long_mode", json_boolean(o->long_mode));
 	json_put(j, "running", json_boolean(o->running));
 	json_put(j, "disable_after", json_u64(o->disable_after));
 	json_put(j, "vcpus", json_u64(r->n_vcpus));

@@ -31,6 +31,7 @@ struct run_opts {
 	uint64_t shadow_pages; /* background active shadow pages for this run */
 	uint64_t seed;
 	uint32_t replicate;
+	bool long_mode;		/* the guest pages: 64 bits, 2M PTEs, one to one */
 	bool running;		/* the vCPUs run on while the VMM collects; see below */
 	uint64_t disable_after; /* running: logging goes off after so many collections; 0: never */
 	bool reference;		/* slow mode, no run-ahead */
@@ -54,9 +55,9 @@ struct run_opts {
  * turned off.
  */
 
-/* run_model() replays every input as a guest that does not page: under shadow paging (npt=0), or
- * under nested paging where the preset's is the TDP MMU. */
-enum mmu_kind run_mmu(const char *preset);
+/* run_model() replays every input as a guest that does not page, or in @long_mode: under shadow
+ * paging (npt=0), or under nested paging where the preset's is the TDP MMU. */
+enum mmu_kind run_mmu(const char *preset, bool long_mode);
 
 /* One GET_DIRTY_LOG of one slot, and the CLEARs that a policy asks for. */
 struct run_collection {

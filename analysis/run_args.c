@@ -18,6 +18,7 @@ enum {
 	OPT_SHADOW_PAGES,
 	OPT_SEED,
 	OPT_STORE,
+	OPT_LONG_MODE,
 	OPT_RUNNING,
 	OPT_DISABLE_AFTER,
 	OPT_JSON,
@@ -35,6 +36,7 @@ static const struct option common[] = {
 	{"shadow-pages", required_argument, NULL, OPT_SHADOW_PAGES},
 	{"seed", required_argument, NULL, OPT_SEED},
 	{"store", required_argument, NULL, OPT_STORE},
+	{"long-mode", no_argument, NULL, OPT_LONG_MODE},
 	{"running", no_argument, NULL, OPT_RUNNING},
 	{"disable-after", required_argument, NULL, OPT_DISABLE_AFTER},
 	{"json", no_argument, NULL, OPT_JSON},
@@ -99,6 +101,9 @@ static bool parse_common(struct run_args *a, int opt, const char *name)
 	case OPT_STORE:
 		a->store = optarg;
 		break;
+	case OPT_LONG_MODE:
+		a->run->long_mode = true;
+		break;
 	case OPT_RUNNING:
 		a->run->running = true;
 		break;
@@ -131,8 +136,9 @@ static int parse_rest(struct run_args *a, int argc, char **argv)
 		return cli_usage(a->verb, "%s is missing", a->dirty ? "--profile" : "--dirty");
 	if (a->run->disable_after && !a->run->running)
 		return cli_usage(a->verb, "--disable-after goes with --running");
-	if (a->store && a->run->running)
-		return cli_usage(a->verb, "--store and --running exclude each other");
+	if (a->store && (a->run->running || a->run->long_mode))
+		return cli_usage(a->verb, "--store and --%s exclude each other",
+				 a->run->running ? "running" : "long-mode");
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv exclude each other");
 	return 0;

@@ -43,6 +43,9 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	"  --interval N          guest instructions between collections, a multiple of the\n"      \
 	"                        trace's epoch (default: one epoch)\n"                             \
 	"  --slot NAME           memory slot to log, or all (default: the scenario's, all)\n"      \
+	"  --long-mode           a 64-bit guest with 2M pages, one to one; without it the guest "  \
+	"does\n"                                                                                   \
+	"                        not page, and no slot may end above 4 GiB\n"                      \
 	"  --running             the vCPUs run on while logging is turned on and the log "         \
 	"collected\n"                                                                              \
 	"  --disable-after N     with --running: logging is turned off after N collections\n"      \

@@ -107,6 +107,8 @@ static int run_vcpu(struct task *t, void *arg)
 	const struct interp_opts opts = {.boundary = boundary, .ctx = v};
 
 	vcpu_bind(v->vcpu, t);
+	if (v->run->opts->long_mode)
+		vcpu_set_cr3(v->vcpu, v->run->cr3);
 	int err = interp_run(v->vcpu, &v->source, &opts, &v->stats);
 
 	/* a thread that ends has left KVM_RUN */
@@ -190,9 +192,34 @@ static int set_log(struct guest_run *run, struct task *t, bool on)
 	return err;
 }
 
+/* Page tables that map all up to the last slot's end one to one, with 2M PTEs, in a slot of their
+ * own behind it. Entries are as an OS leaves them: P, W, U, A; leaves D and PS, too. */
+static int make_tables(struct guest_run *run, struct task *t)
+{
+	struct kvm_memory_region r = {.slot = run->in->n_slots, .host_populated = true};
+	uint64_t end = 0, gibs, pd;
+
+	for (uint32_t i = 0; i < run->in->n_slots; i++) {
+		const struct run_slot *s = &run->in->slots[i];
+
+		end = s->base_gfn + s->npages > end ? s->base_gfn + s->npages : end;
+	}
+	gibs = (end + (1 << 18) - 1) >> 18;
+	r.base_gfn = (end + 511) / 512 * 512;
+	r.npages = 2 + gibs;
+	run->cr3 = r.base_gfn << 12;
+	pd = run->cr3 + 0x2000;
+	kvm_write_guest_u64(run->kvm, run->cr3, (run->cr3 + 0x1000) | 0x27);
+	for (uint64_t i = 0; i < gibs; i++)
+		kvm_write_guest_u64(run->kvm, run->cr3 + 0x1000 + i * 8, (pd + (i << 12)) | 0x27);
+	for (uint64_t i = 0; i < gibs * 512; i++)
+		kvm_write_guest_u64(run->kvm, pd + i * 8, i << 21 | 0xe7);
+	return kvm_set_user_memory_region(t, run->kvm, &r);
+}
+
 static int set_up(struct guest_run *run, struct task *t)
 {
-	int err = 0;
+	int err = run->opts->long_mode ? make_tables(run, t) : 0;
 
 	for (uint32_t i = 0; !err && i < run->in->n_slots; i++)
 		err = set_slot(run, t, i, false);

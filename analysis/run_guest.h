@@ -41,6 +41,7 @@ struct guest_run {
 	uint64_t every;		/* epochs per collection */
 	uint64_t target;	/* epochs that have ended at the next collection */
 	cycles_t start;		/* the guest's */
+	uint64_t cr3;		/* in long mode: gpa of the guest's page tables */
 	/* What was there at the guest's start, to be taken from what is at the end. */
 	struct run_result *before;
 	struct run_collection *collections;

@@ -102,12 +102,15 @@ static int choose_slots(const struct run_opts *o, struct run_input *in)
 	for (uint32_t i = 0; i < in->n_slots; i++) {
 		in->slots[i].logged = all || !strcmp(slot, in->slots[i].name);
 		found |= in->slots[i].logged;
-		/* direct guests without paging address 4 GiB */
-		if (in->slots[i].base_gfn + in->slots[i].npages > 1ull << 20)
+		uint64_t end = in->slots[i].base_gfn + in->slots[i].npages;
+
+		if (end > (o->long_mode ? RUN_LONG_MODE_GFNS : 1ull << 20))
 			return kvmsim_err(o->errors, KVMSIM_EUNSUPPORTED,
-					  "%s: slot %s ends above 4 GiB: such a guest cannot be "
-					  "replayed without its page tables",
-					  in->name, in->slots[i].name);
+					  "%s: slot %s ends above %s", in->name, in->slots[i].name,
+					  o->long_mode ? "512 GiB"
+						       : "4 GiB: such a guest cannot be replayed "
+							 "without its page tables (--long-mode "
+							 "makes some)");
 	}
 	if (!found) {
 		char names[RUN_MAX_SLOTS * 18] = "";

@@ -9,6 +9,8 @@
 struct trace_reader;
 struct scenario;
 
+#define RUN_LONG_MODE_GFNS (1ull << 27) /* what the page tables of run_opts.long_mode reach */
+
 struct run_input {
 	const char *name; /* path, for messages */
 	const char *preset;

@@ -34,12 +34,13 @@ static const struct policy_proof *proof(const struct run_opts *opts, const char 
 
 const char *run_evidence(const struct run_opts *opts, const char *dirty, const char *preset)
 {
-	return policy_evidence_name(proof(opts, dirty, preset)->on[run_mmu(preset)]);
+	return policy_evidence_name(
+		proof(opts, dirty, preset)->on[run_mmu(preset, opts->long_mode)]);
 }
 
 char *run_evidence_text(const struct run_opts *opts, const char *dirty, const char *preset)
 {
-	enum mmu_kind mmu = run_mmu(preset);
+	enum mmu_kind mmu = run_mmu(preset, opts->long_mode);
 	const struct policy_proof *p = proof(opts, dirty, preset);
 	const char *open = " (";
 	char *text = NULL;
@@ -72,7 +73,7 @@ char *run_evidence_text(const struct run_opts *opts, const char *dirty, const ch
 void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty,
 		       const char *preset)
 {
-	enum mmu_kind mmu = run_mmu(preset);
+	enum mmu_kind mmu = run_mmu(preset, opts->long_mode);
 	const struct policy_proof *p = proof(opts, dirty, preset);
 	json_t *elsewhere = json_object();
 

@@ -76,6 +76,14 @@ for mode in '' --reference; do
 	cp "$dir/out" "$dir/four$mode.json"
 done
 ok 'four vCPUs: reference mode gives the same' cmp -s "$dir/four.json" "$dir/four--reference.json"
+bad 'logging off, but not beside vCPUs' 2 replay --scenario "$dir/four.ini" --dirty mask --profile unit \
+	--disable-after 2
+bad 'a store of runs beside vCPUs' 2 replay --scenario "$dir/four.ini" --dirty mask --profile unit \
+	--running --store "$dir/none.db"
+ok 'beside running vCPUs' replay 0 --scenario "$dir/four.ini" --dirty manual,chunk=64 --profile kvm-pvm \
+	--running --disable-after 2
+ok 'beside running vCPUs: logging turned on' says '^logging turned on ' out
+ok 'beside running vCPUs: who waited for whom' says 'waited for a lock of vmm' out
 ok 'a policy that loses stores is caught' replay 1 --scenario "$dir/four.ini" --dirty lossy \
 	--profile unit --check
 ok 'a policy that loses stores: one line' one_line

@@ -261,6 +261,49 @@ static bool same_results(const struct run_result *a, const struct run_result *b)
 	       !memcmp(a->stats, b->stats, sizeof(a->stats));
 }
 
+/* ---- long mode ---- */
+
+/* The same pages, whether the guest pages or not; what lies above 4 GiB needs that it does. */
+static void long_mode_counts(void)
+{
+	char path[] = "/tmp/kvmsim-long-XXXXXX";
+	int fd = mkstemp(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	struct run_opts o = {.scenario = path,
+			     .dirty = "mask",
+			     .profile = profile,
+			     .check = true,
+			     .errors = &sink};
+	static const char *const presets[] = {"6.1-shadow", "6.1-tdp"};
+	struct run_result r;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs("[scenario]\nworkload = pagelist\nslots = a:0:3000000\ninterval = 1000000\n[rounds]\n"
+	      "round = 1 5 7-9\nround = 0-63 2999999\nround = 1048576-1048599\n",
+	      f);
+	fclose(f);
+	CU_ASSERT_EQUAL(run_model(&o, &r), KVMSIM_EUNSUPPORTED);
+	CU_ASSERT_PTR_NOT_NULL(strstr(message, "ends above 4 GiB"));
+	o.long_mode = true;
+	for (int i = 0; i < 2; i++) {
+		o.preset = presets[i];
+		message[0] = '\0';
+		CU_ASSERT_EQUAL_FATAL(run_model(&o, &r), 0);
+		CU_ASSERT_STRING_EQUAL(message, "");
+		check_sums(&r);
+		CU_ASSERT_EQUAL_FATAL(r.n_collections, 3);
+		CU_ASSERT_EQUAL(r.collections[0].nr_dirty, 5);
+		CU_ASSERT_EQUAL(r.collections[1].nr_dirty, 65);
+		CU_ASSERT_EQUAL(r.collections[2].nr_dirty, 24);
+		CU_ASSERT_EQUAL(r.false_dirties, 0);
+		CU_ASSERT_EQUAL(r.lost_stores, 0);
+		run_result_free(&r);
+	}
+	unlink(path);
+	CU_ASSERT_EQUAL(run_mmu("6.1-shadow", true), MMU_SHADOW_LONG64);
+	CU_ASSERT_EQUAL(run_mmu("6.1-tdp", true), MMU_TDP);
+}
+
 /* ---- beside running vCPUs ---- */
 
 /* Rounds of a page list, with pages of their own, on one vCPU: what is collected while it runs is,
@@ -479,6 +522,7 @@ static void interrupts(void)
 static CU_TestInfo tests[] = {{"x11perf_exact", x11perf_exact},
 			      {"find_exact", find_exact},
 			      {"pagelist_counts", pagelist_counts},
+			      {"long_mode_counts", long_mode_counts},
 			      {"running_collects_all", running_collects_all},
 			      {"running_does_not_stop", running_does_not_stop},
 			      {"repeats_and_reference_agree", repeats_and_reference_agree},

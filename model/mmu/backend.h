@@ -24,8 +24,8 @@ struct mmu_backend {
 	const char *name;
 	bool rmaps; /* memslots keep reverse maps */
 	bool rcu;   /* tables are freed after a grace period: see rcu.h */
-	/* Takes W from the 4K sptes of those of the 64 frames from @gfn on whose bit is in @mask. Of
-	 * none, a back end that walks goes to the frame behind them all the same. GET_DIRTY_LOG
+	/* Takes W from the 4K sptes of those of the 64 frames from @gfn on whose bit is in @mask.
+	 * Of none, a back end that walks goes to the frame behind them all the same. GET_DIRTY_LOG
 	 * flushes whatever it finds. */
 	void (*write_protect_masked)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 				     gfn_t gfn, uint64_t mask);

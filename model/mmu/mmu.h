@@ -101,7 +101,7 @@ struct kvm {
 	bool guest_paging;     /* long mode; otherwise CR0.PG=0 */
 	bool check;
 	bool keep_stores;
-	bool dead; /* an allocation failed in the middle of an operation */
+	bool dead;		       /* an allocation failed in the middle of an operation */
 	const struct kvm_watch *watch; /* guest/watch.h */
 
 	struct mmu_lock mmu_lock;
@@ -194,7 +194,7 @@ struct kvm_vcpu {
 		cycles_t start;
 		unsigned exit;
 		bool begun;
-	} stall; /* out of the guest, for a watch */
+	} stall;			   /* out of the guest, for a watch */
 	struct kvm_dirty_ring *dirty_ring; /* NULL: the dirty policy has none */
 	struct vcpu_tlb tlb;
 	struct cpu_log log;

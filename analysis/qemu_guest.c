@@ -65,9 +65,10 @@ int qemu_guest_tools(const char *qemu, bool image, const struct kvmsim_errsink *
 	size_t used = 0;
 
 	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
-		char *path = tools[i].image && !image ? NULL : child_find(tools[i].program);
+		bool wanted = tools[i].program && (image || !tools[i].image);
+		char *path = wanted ? child_find(tools[i].program) : NULL;
 
-		if (!path && (image || !tools[i].image))
+		if (wanted && !path)
 			used += snprintf(missing + used, sizeof(missing) - used, "%s%s (%s)",
 					 used ? ", " : "", tools[i].program, tools[i].package);
 		free(path);

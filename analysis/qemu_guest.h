@@ -14,8 +14,8 @@
  * the script changes, its folder has another name.
  */
 
-/* Complains in one line of what is missing, with the packages that have it. @image: also what
- * building needs. 0 or KVMSIM_ENOENT. */
+/* Complains in one line of what is missing, with the packages that have it. @qemu may be
+ * NULL: only a guest is built. @image: also what building needs. 0 or KVMSIM_ENOENT. */
 int qemu_guest_tools(const char *qemu, bool image, const struct kvmsim_errsink *errors);
 
 /* The cache's folder, made; malloc'd in *@out. KVMSIM_EIO, KVMSIM_ENOMEM. */

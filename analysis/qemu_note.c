@@ -18,26 +18,33 @@ static int by_size(const void *a, const void *b)
 /* "MIN / MEDIAN / MAX" of an array, which is sorted. */
 static void print_spread(FILE *f, uint32_t *of, uint64_t n)
 {
+	uint64_t twice;
+
 	if (!n) {
 		fprintf(f, " |");
 		return;
 	}
 	qsort(of, n, sizeof(*of), by_size);
-	fprintf(f, " %" PRIu32 " / %" PRIu32 " / %" PRIu32 " |", of[0], of[(n - 1) / 2], of[n - 1]);
+	twice = (uint64_t)of[(n - 1) / 2] + of[n / 2];
+	fprintf(f, " %" PRIu32 " / %" PRIu64 "%s / %" PRIu32 " |", of[0], twice / 2,
+		twice % 2 ? ".5" : "", of[n - 1]);
 }
 
 static void print_phases(FILE *f, const struct qemu_stream *s)
 {
-	fprintf(f, "| phase | | million instructions | epochs, whole | RAM pages per whole epoch: "
-		   "least / median / most | video RAM |\n| ---: | --- | ---: | ---: | ---: | ---: "
-		   "|\n");
+	fprintf(f,
+		"Pages are those of whole epochs: least / median / most.\n\n"
+		"| phase | | million instructions | epochs, whole | RAM pages |%s\n"
+		"| ---: | --- | ---: | ---: | ---: |%s\n",
+		s->vram_pages ? " video RAM pages |" : "", s->vram_pages ? " ---: |" : "");
 	for (unsigned k = 1; k < s->n_phases; k++) {
 		const struct qemu_phase *p = &s->phases[k];
 
 		fprintf(f, "| %u | %s | %" PRIu64 " | %" PRIu64 ", %" PRIu64 " |", k, p->name,
 			p->insns / 1000000, p->epochs, p->whole);
 		print_spread(f, p->ram, p->whole);
-		print_spread(f, p->vram, p->whole);
+		if (s->vram_pages)
+			print_spread(f, p->vram, p->whole);
 		fputc('\n', f);
 	}
 }
@@ -58,10 +65,10 @@ static void print_note(FILE *f, const struct qemu_recording *r, const struct qem
 	fprintf(f,
 		"<!-- SPDX-License-Identifier: GPL-3.0-or-later -->\n"
 		"# %s\n\n"
-		"- **What**: %s. %u phases, %" PRIu64 " epochs of %" PRIu64
+		"- **What**: %s. %u phase%s, %" PRIu64 " epochs of %" PRIu64
 		" guest instructions, %" PRIu64 " first stores.\n",
-		base_name(r->out), r->scenario->what, s->n_phases - 1, epochs, s->epoch_len,
-		s->stores);
+		base_name(r->out), r->scenario->what, s->n_phases - 1, s->n_phases == 2 ? "" : "s",
+		epochs, s->epoch_len, s->stores);
 	fprintf(f,
 		"- **Where**: %s, kernel %s; %" PRIu64 " MiB (one slot of %" PRIu64
 		" pages), one vCPU, machine q35",

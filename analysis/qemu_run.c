@@ -145,6 +145,7 @@ static int import(const struct qemu_recording *r, struct qemu_stream *s)
 		.ram_pages = s->ram_pages,
 		.vram_gfn = s->vram_gfn,
 		.vram_pages = s->vram_pages,
+		.no_vram = !s->vram_pages,
 		.epoch_len = s->epoch_len,
 		.source = source,
 		.kernel = kernel,

@@ -266,7 +266,7 @@ static enum parsed parse_store(const char *s, const struct import_opts *o, bool 
 {
 	uint64_t base = vram ? o->vram_gfn : 0, pages = vram ? o->vram_pages : o->ram_pages, gfn;
 
-	if (!number(&s, 16, 0, &gfn) || gfn < base || gfn - base >= pages)
+	if ((vram && o->no_vram) || !number(&s, 16, 0, &gfn) || gfn < base || gfn - base >= pages)
 		return LINE_DAMAGED;
 	e->value = gfn << PAGE_SHIFT;
 	e->kind = OP_WRITE;
@@ -347,7 +347,7 @@ static int create(struct importer *im, const char *out_path, const struct kvmsim
 {
 	const struct import_opts *o = &im->o;
 	struct trace_meta meta = {
-		.n_slots = 2,
+		.n_slots = o->no_vram ? 1 : 2,
 		.slots = {{0, o->ram_pages, "ram"}, {o->vram_gfn, o->vram_pages, "vram"}},
 		.clock = TRACE_CLOCK_INSN,
 		.epoch_len = o->epoch_len,

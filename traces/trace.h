@@ -107,6 +107,7 @@ struct import_opts {
 	uint64_t ram_pages;			/* of slot "ram", base gfn 0; 0: 262144 (1 GiB) */
 	uint64_t vram_gfn;			/* of slot "vram"; 0: 0xfd000 */
 	uint64_t vram_pages;			/* 0: 4096 */
+	bool no_vram;				/* there is no such slot */
 	uint64_t epoch_len;			/* guest instructions per epoch; 0: 30000000 */
 	const char *source, *kernel, *workload; /* words for the metadata, may be NULL */
 	const volatile int *interrupted;	/* non-zero: stop, KVMSIM_EINTR; may be NULL */

@@ -42,6 +42,21 @@ bad 'no page' 2 record qemu --scenario pages -o "$out" --tests 0
 # ---- what is missing ----
 bad 'no QEMU' 3 record qemu --scenario find -o "$out" --qemu "$dir/none" --image "$dir/none"
 ok 'no QEMU: the package and how' says '(qemu-system-x86).*scripts/setup.sh guest' err
+# Programs that building needs, by a PATH that has none of them.
+mkdir "$dir/few"
+for tool in sh mmdebstrap; do
+	printf '#!/bin/sh\necho "E: no network here" >&2\nexit 1\n' >"$dir/few/$tool"
+	chmod +x "$dir/few/$tool"
+done
+PATH=$dir/few run 3 record qemu --build
+ok 'nothing to build with' says 'missing here: .*xz (xz-utils).*scripts/setup.sh guest' err
+ok 'nothing to build with: one line' one_line
+if command -v cpio >/dev/null && command -v xz >/dev/null && command -v mke2fs >/dev/null; then
+	rm "$dir/few/sh"
+	PATH=$dir/few:$PATH run 3 record qemu --build
+	ok 'building fails' says 'building the guest failed: no network here$' err
+	ok 'building fails: nothing left' [ -z "$(find "$dir/cache" -name 'run.*' -o -name 'guest-*')" ]
+fi
 if ! command -v cpio >/dev/null; then
 	echo "record_qemu: recordings: skipped: no cpio here; scripts/setup.sh guest installs it"
 	skipped=$((skipped + 1))
@@ -105,7 +120,7 @@ ok 'info: the guest' says 'Linux 6.1.0-1-amd64 (Debian bookworm, linux-image-6.1
 ok 'info: how' says 'QEMU 7.2.22 TCG, plugin interface 1' out
 ok 'info: what' says 'x11perf: rect100' out
 cp "$dir/x.md" "$dir/out"
-ok 'the note: epochs' says '1 phases, 2 epochs of 30000000 guest instructions, 3 first stores' out
+ok 'the note: epochs' says '1 phase, 2 epochs of 30000000 guest instructions, 3 first stores' out
 ok 'the note: the phase' says '^| 1 | rect100 | 39 | 2, 1 | 1 / 1 / 1 | 1 / 1 / 1 |$' out
 ok 'the note: what was left out' says '7 first stores went to memory of neither slot' out
 cp "$dir/args" "$dir/out"

@@ -179,7 +179,7 @@ ok 'no whole block: no output' [ ! -s "$dir/out" ]
 printf '100 0 M 1 5\n200 0 r fed00 a+0\n300 0 M 0 6\n' >"$dir/mmio.tr"
 run 0 import -o "$dir/mmio.kvt" "$dir/mmio.tr"
 refuses 'no stores' 3 'mmio.kvt: cannot tell: stores to memory were not recorded' "$dir/mmio.kvt" "$@"
-refuses 'an interval too long' 3 'cannot tell: 178 epochs' "$trace" "$@" --interval 6000000000
+refuses 'an interval too long' 3 'cannot tell: 357 epochs' "$trace" "$@" --interval 12000000000
 
 if [ -w /dev/full ]; then
 	"$kvmsim" replay "$trace" "$@" --json >/dev/full 2>"$dir/err"

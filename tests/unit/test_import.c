@@ -295,7 +295,24 @@ static void sees_through_gzip(void)
 	remove_temp();
 }
 
+/* A guest without video RAM has no such slot, and a store to it is damage. */
+static void no_vram(void)
+{
+	static const char text[] = "1 0 M 1 0\n2 0 S 5\n3 0 V fd000\n4 0 M 0 0\n";
+	struct import_opts opts = {.no_vram = true};
+	struct trace_reader *r;
+
+	CU_ASSERT_EQUAL_FATAL(import(text, sizeof(text) - 1, &opts), 0);
+	CU_ASSERT_EQUAL(stats.damaged, 1);
+	CU_ASSERT_EQUAL(stats.first_damaged, 3);
+	CU_ASSERT_EQUAL_FATAL(trace_open(temp_path("out.kvt"), NULL, &r), 0);
+	CU_ASSERT_EQUAL(trace_meta(r)->n_slots, 1);
+	CU_ASSERT_STRING_EQUAL(trace_meta(r)->slots[0].name, "ram");
+	trace_close(r);
+}
+
 static CU_TestInfo tests[] = {
+	{"no_vram", no_vram},
 	{"each_kind_of_line", each_kind_of_line},
 	{"epochs_begin_at_the_mark", epochs_begin_at_the_mark},
 	{"a_mark_at_a_boundary_cuts_nothing", a_mark_at_a_boundary_cuts_nothing},

@@ -234,7 +234,7 @@ the mask and as it was (orig: the walk). Beside each of his rows, the recorded g
 the nearest number of dirty pages, its pages where that guest had them, priced as \`core2-2010\` with
 the algorithms of 2.6.36. A mask row says by how much the prediction is off; an orig row whether it
 lies within what 200 to 750 (x11perf) or 550 to 2,450 (find) active shadow pages would cost: those
-numbers came from these rows, so it could hardly lie outside; what it tests is that the dirty pages
+numbers came from these rows, so it can hardly lie far outside; what it tests is that the dirty pages
 themselves change little.
 
 | recorded guest | 2010 | dirty pages | cycles | recorded: dirty pages | predicted | |
@@ -258,11 +258,12 @@ thread's size, the prediction by their own pages is as near as the one by a bloc
 larger they are. The thread's cost per page is the same from 526 to 4,143 pages. The recorded
 guest's pages lie in pieces of $(pieces find 0 1) when they are collected every 30 million instructions, and of
 $(pieces find 0 4) and $(pieces find 0 10) at 120 and 300 million: neighbours are cheap, their rmap heads share a cache line. The
-recorded guest had booted a minute before, and its free memory was in one piece; the thread's had
-been up for an hour or more (its log begins at 4,295 s). find's smallest collections in the thread
+recorded guest had booted a minute before, and its free memory was in one piece; how long the
+thread's guest had been up is not known (its host for more than an hour), so that its pages lay in
+smaller pieces is a guess. find's smallest collections in the thread
 (50 and 120) have no like here: even a run that has everything cached dirties more in 30 million
-instructions. A whole screen is 384 pages at 16 bits per pixel; the thread's 576 are one at 24 bits
-in three bytes, which today's X server does not start with.
+instructions. A whole screen is 384 pages at 16 bits per pixel; the thread's 576 would be one at
+24 bits in three bytes, which today's X server does not start with.
 
 END
 	cat <<END

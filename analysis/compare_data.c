@@ -187,6 +187,7 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 	json_put(o, "long_mode", json_boolean(opts->run.long_mode));
 	json_put(o, "running", json_boolean(opts->run.running));
 	json_put(o, "disable_after", json_u64(opts->run.disable_after));
+	run_memory_json(o, &opts->run);
 	json_put(o, "phases", json_u64(opts->n_phases));
 	json_put(o, "shadow_pages",
 		 json_pack("[o, o]", json_u64(opts->shadow_lo), json_u64(opts->shadow_hi)));

@@ -397,6 +397,7 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 	json_put(j, "long_mode", json_boolean(o->long_mode));
 	json_put(j, "running", json_boolean(o->running));
 	json_put(j, "disable_after", json_u64(o->disable_after));
+	run_memory_json(j, o);
 	json_put(j, "vcpus", json_u64(r->n_vcpus));
 	json_put(j, "epochs", json_u64(r->epochs));
 	json_put(j, "torn", json_boolean(r->torn));

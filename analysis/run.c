@@ -205,6 +205,7 @@ static int create(struct guest_run *run, struct cache **cache)
 				       .preset = run->in->preset,
 				       .dirty = o->dirty,
 				       .personality = o->personality,
+				       .eager_page_split = o->eager_page_split,
 				       .cache = *cache,
 				       .watch = &run->watch.watch,
 				       .background_sps = o->shadow_pages,

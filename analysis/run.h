@@ -34,7 +34,9 @@ struct run_opts {
 	bool long_mode;		/* the guest pages: 64 bits, 2M PTEs, one to one */
 	bool running;		/* the vCPUs run on while the VMM collects; see below */
 	uint64_t disable_after; /* running: logging goes off after so many collections; 0: never */
-	bool reference;		/* slow mode, no run-ahead */
+	unsigned host_level;	/* of every slot's host pages; 0: as the input says, else 4 KiB */
+	enum kvm_eager_page_split eager_page_split;
+	bool reference; /* slow mode, no run-ahead */
 	bool check; /* keep the checkers on; a policy that is broken on purpose always has them */
 	const struct kvmsim_errsink *errors;
 };
@@ -76,6 +78,7 @@ struct run_task {
 
 struct run_slot {
 	uint64_t base_gfn, npages;
+	unsigned host_level; /* of the host's pages: 1: 4 KiB, 2: 2 MiB, 3: 1 GiB */
 	char name[16];
 	bool logged;
 };

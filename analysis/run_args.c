@@ -21,6 +21,8 @@ enum {
 	OPT_LONG_MODE,
 	OPT_RUNNING,
 	OPT_DISABLE_AFTER,
+	OPT_HOST_PAGES,
+	OPT_EAGER_PAGE_SPLIT,
 	OPT_JSON,
 	OPT_CSV,
 	OPT_HELP,
@@ -39,6 +41,8 @@ static const struct option common[] = {
 	{"long-mode", no_argument, NULL, OPT_LONG_MODE},
 	{"running", no_argument, NULL, OPT_RUNNING},
 	{"disable-after", required_argument, NULL, OPT_DISABLE_AFTER},
+	{"host-pages", required_argument, NULL, OPT_HOST_PAGES},
+	{"eager-page-split", required_argument, NULL, OPT_EAGER_PAGE_SPLIT},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"csv", no_argument, NULL, OPT_CSV},
 	{"help", no_argument, NULL, OPT_HELP},
@@ -63,8 +67,22 @@ static bool parse_shadow_pages(struct run_args *a, const char *name, const char 
 	return ok;
 }
 
+/* Which of @words @text is, counted from 1; 0: none, its message printed. */
+static unsigned parse_word(const struct run_args *a, const char *name, const char *text,
+			   const char *const *words)
+{
+	for (unsigned i = 0; words[i]; i++)
+		if (!strcmp(text, words[i]))
+			return i + 1;
+	cli_usage(a->verb, "%s %s: expected %s, %s%s%s", name, text, words[0], words[1],
+		  words[2] ? " or " : "", words[2] ? words[2] : "");
+	return 0;
+}
+
 static bool parse_common(struct run_args *a, int opt, const char *name)
 {
+	static const char *const sizes[] = {"4k", "2m", "1g", NULL};
+	static const char *const switches[] = {"N", "Y", NULL};
 	unsigned long long n = 0;
 	bool ok = true;
 
@@ -111,6 +129,15 @@ static bool parse_common(struct run_args *a, int opt, const char *name)
 		ok = cli_u64(a->verb, name, optarg, 1, INT64_MAX, &n);
 		a->run->disable_after = n;
 		break;
+	case OPT_HOST_PAGES:
+		a->run->host_level = parse_word(a, name, optarg, sizes);
+		ok = a->run->host_level;
+		break;
+	case OPT_EAGER_PAGE_SPLIT:
+		n = parse_word(a, name, optarg, switches);
+		a->run->eager_page_split = n == 1 ? EAGER_PAGE_SPLIT_OFF : EAGER_PAGE_SPLIT_ON;
+		ok = n;
+		break;
 	case OPT_JSON:
 		a->json = true;
 		break;
@@ -139,6 +166,8 @@ static int parse_rest(struct run_args *a, int argc, char **argv)
 	if (a->store && (a->run->running || a->run->long_mode))
 		return cli_usage(a->verb, "--store and --%s exclude each other",
 				 a->run->running ? "running" : "long-mode");
+	if (a->store && (a->run->host_level || a->run->eager_page_split))
+		return cli_usage(a->verb, "--store excludes --host-pages and --eager-page-split");
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv exclude each other");
 	return 0;

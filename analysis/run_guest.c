@@ -176,7 +176,8 @@ static int set_slot(struct guest_run *run, struct task *t, uint32_t i, bool log)
 					    .flags = log ? KVM_MEM_LOG_DIRTY_PAGES : 0,
 					    .base_gfn = s->base_gfn,
 					    .npages = s->npages,
-					    .host_populated = true};
+					    .host_populated = true,
+					    .host_level = s->host_level};
 
 	return kvm_set_user_memory_region(t, run->kvm, &r);
 }

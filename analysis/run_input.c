@@ -63,6 +63,7 @@ static int open_scenario(const struct run_opts *o, struct run_input *in)
 	for (uint32_t i = 0; i < s->n_slots; i++) {
 		in->slots[i].base_gfn = s->slots[i].base_gfn;
 		in->slots[i].npages = s->slots[i].npages;
+		in->slots[i].host_level = s->slots[i].host_level;
 		memcpy(in->slots[i].name, s->slots[i].name, sizeof(in->slots[i].name));
 	}
 	in->epoch_len = s->interval;
@@ -100,6 +101,8 @@ static int choose_slots(const struct run_opts *o, struct run_input *in)
 	if (!slot)
 		all = found = true;
 	for (uint32_t i = 0; i < in->n_slots; i++) {
+		if (o->host_level)
+			in->slots[i].host_level = o->host_level;
 		in->slots[i].logged = all || !strcmp(slot, in->slots[i].name);
 		found |= in->slots[i].logged;
 		uint64_t end = in->slots[i].base_gfn + in->slots[i].npages;

@@ -86,6 +86,18 @@ void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty
 	json_put(o, "evidence_note", p->why ? json_string(p->why) : json_null());
 }
 
+void run_memory_json(json_t *o, const struct run_opts *opts)
+{
+	static const char *const sizes[] = {NULL, "4k", "2m", "1g"};
+	static const char *const splits[] = {NULL, "N", "Y"};
+
+	json_put(o, "host_pages",
+		 opts->host_level ? json_string(sizes[opts->host_level]) : json_null());
+	json_put(o, "eager_page_split",
+		 opts->eager_page_split ? json_string(splits[opts->eager_page_split])
+					: json_null());
+}
+
 /* The policy's parameters, defaults included: a JSON object. NULL: no memory. */
 static char *params_json(const char *dirty)
 {

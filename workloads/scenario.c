@@ -46,6 +46,19 @@ static int parse_u64(const struct parser *p, unsigned line, const char *key, con
 #define MAX_SLOT_PAGES ((1ull << 31) - 1) /* KVM_MEM_MAX_NR_PAGES */
 
 /* "name:base:pages ..." */
+/* ":2m" after the pages. False: neither that nor nothing. */
+static bool parse_host_pages(const char *text, unsigned *level)
+{
+	static const char *const sizes[] = {"", ":4k", ":2m", ":1g"};
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		if (!strcmp(text, sizes[i])) {
+			*level = i ? i : 1;
+			return true;
+		}
+	return false;
+}
+
 static int parse_slots(const struct parser *p, const struct entry *e, struct scenario *s)
 {
 	char *save = NULL;
@@ -58,10 +71,11 @@ static int parse_slots(const struct parser *p, const struct entry *e, struct sce
 		const char *at = colon ? scenario_number(colon + 1, &slot.base_gfn) : NULL;
 
 		at = at && *at == ':' ? scenario_number(at + 1, &slot.npages) : NULL;
-		if (!at || *at || !len)
+		if (!at || !len || !parse_host_pages(at, &slot.host_level))
 			return kvmsim_err(p->errors, KVMSIM_EPARSE,
-					  "%s:%u: slot '%s': expected NAME:BASE_GFN:PAGES", p->path,
-					  e->line, word);
+					  "%s:%u: slot '%s': expected NAME:BASE_GFN:PAGES, and "
+					  "perhaps :4k, :2m or :1g, its host's pages",
+					  p->path, e->line, word);
 		if (len >= sizeof(slot.name) || !slot.npages || slot.base_gfn > MAX_BASE_GFN ||
 		    slot.npages > MAX_SLOT_PAGES)
 			return kvmsim_err(p->errors, KVMSIM_EPARSE,

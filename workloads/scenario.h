@@ -20,7 +20,7 @@
  *	workload = framebuffer | migration | pagelist
  *	preset   = 2.6.36              ; optional: the run's preset unless --kernel is given
  *	vcpus    = 1
- *	slots    = ram:0:261888 vram:0xfd000:4096     ; name:base gfn:pages
+ *	slots    = ram:0:261888 vram:0xfd000:4096     ; name:base gfn:pages[:4k|2m|1g]
  *	target   = vram                ; slot that the workload writes; the first when not given
  *	log      = vram                ; slot to log unless --slot is given; all when not given
  *	rounds   = 20
@@ -38,6 +38,7 @@
 
 struct scenario_slot {
 	uint64_t base_gfn, npages;
+	unsigned host_level; /* size of the host's pages: 1: 4 KiB, 2: 2 MiB, 3: 1 GiB */
 	char name[16];
 };
 

@@ -69,7 +69,7 @@ static void protect_huge(struct task *t, struct kvm *kvm, struct kvm_memory_slot
 	gfn_t start = slot->base_gfn + first_page + (uint64_t)__builtin_ctzll(mask);
 	gfn_t end = slot->base_gfn + first_page + 63 - (uint64_t)__builtin_clzll(mask);
 
-	/* The kernel's end is the last page: one page alone is no range to split. */
+	/* The kernel's end is the last page: one page alone is an empty range. */
 	(void)dirty_try_split(t, kvm, slot, start, end, true);
 	kvm->backend->write_protect_huge(t, kvm, slot, start);
 	if ((start + huge - 1) / huge != (end + huge - 1) / huge)

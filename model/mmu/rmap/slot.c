@@ -23,12 +23,8 @@ int slot_handle_rmaps(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 
 	for (int l = p->min_level; l <= p->max_level; l++) {
 		uint64_t last = memslot_index(slot, p->last, l);
-		uint64_t i = memslot_index(slot, p->first, l);
 
-		if (p->last + 1 == p->first) /* before a slot at frame 0 there is none */
-			last = i;
-		/* The first is handled even when the range is empty. */
-		do {
+		for (uint64_t i = memslot_index(slot, p->first, l); i <= last; i++) {
 			uint64_t addr = slot->rmap_addr[l - 1] + i * sizeof(*slot->rmap[0]);
 
 			charge(t, COUNT_slot_rmap_head, 1);
@@ -39,7 +35,7 @@ int slot_handle_rmaps(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 			r = let_others(t, kvm, p, &flush);
 			if (r)
 				return r;
-		} while (++i <= last);
+		}
 	}
 	return flush;
 }

@@ -93,6 +93,8 @@ restart:
 	return false;
 }
 
+/* The kernel's walk over rmaps looks at the first even when the range is empty, as it is at CLEAR
+ * of one page. */
 int rmap_split_huge(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
 		    gfn_t end, bool locked)
 {
@@ -103,7 +105,7 @@ int rmap_split_huge(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 				      .min_level = l,
 				      .max_level = l,
 				      .first = start,
-				      .last = end - 1,
+				      .last = end > start ? end - 1 : start,
 				      .flush_on_yield = true};
 
 		r = slot_handle_rmaps(t, kvm, slot, &p);

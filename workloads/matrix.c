@@ -22,6 +22,8 @@ static const struct matrix_case {
 	{"D_2vcpu", mx_case_d_2vcpu, true},
 	{"G_eagerY", mx_case_g_eager_y, true},
 	{"G_eagerN", mx_case_g_eager_n, true},
+	{"G_mixY", mx_case_g_mix_y, true},
+	{"G_mixN", mx_case_g_mix_n, true},
 	{"H", mx_case_h, true},
 	{"P_quiet", mx_case_p_quiet, true},
 	{"P_get", mx_case_p_get, true},

@@ -178,6 +178,8 @@ int mx_case_d_mix(struct matrix *m);
 int mx_case_d_2vcpu(struct matrix *m);
 int mx_case_g_eager_y(struct matrix *m);
 int mx_case_g_eager_n(struct matrix *m);
+int mx_case_g_mix_y(struct matrix *m);
+int mx_case_g_mix_n(struct matrix *m);
 int mx_case_h(struct matrix *m);
 int mx_case_p_quiet(struct matrix *m);
 int mx_case_p_get(struct matrix *m);

@@ -98,6 +98,11 @@ static void format_level(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
 	snprintf(buf, size, "l%u", (unsigned)v[0]);
 }
 
+static void format_split(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
+{
+	snprintf(buf, size, "l%u%s", (unsigned)v[0], v[1] ? ",err" : "");
+}
+
 static void format_hex(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
 {
 	snprintf(buf, size, "0x%llx", (unsigned long long)v[0]);
@@ -149,6 +154,7 @@ static const struct event_detail details[] = {
 	 {{"level", 0xf}, {"old_spte", SPTE_MASK}, {"new_spte", SPTE_MASK}},
 	 format_spte_changed},
 	{"kvm_mmu_spte_requested", {{"level", 0xf}}, format_level},
+	{"kvm_mmu_split_huge_page", {{"level", 0xf}, {"errno", UINT32_MAX}}, format_split},
 	{"kvm_mmu_paging_element", {{"level", 0xf}}, format_level},
 	{"kvm_mmu_pagetable_walk", {{"pferr", EC_LOW}}, format_hex},
 	{"kvm_mmu_walker_error", {{"pferr", EC_LOW}}, format_hex},

@@ -74,7 +74,7 @@ static const struct {
 static const uint8_t empty_code[] = {0x90, 0xe6, 0x10};
 #define EMPTY_GPA (CODE_GPA + 0x100)
 
-static uint8_t *map_touched(uint64_t bytes)
+static uint8_t *map_touched(uint64_t bytes, bool huge)
 {
 	/* Reserve one huge page more, to begin at a 2 MiB boundary as a real VMM's memory does. */
 	uint8_t *p = mmap(NULL, bytes + HUGE_BYTES, PROT_READ | PROT_WRITE,
@@ -85,7 +85,8 @@ static uint8_t *map_touched(uint64_t bytes)
 	if (start != p)
 		munmap(p, (size_t)(start - p));
 	munmap(start + bytes, HUGE_BYTES - (uint64_t)(start - p));
-	if (madvise(start, bytes, MADV_NOHUGEPAGE) < 0 && errno != EINVAL) /* EINVAL: no THP */
+	if (madvise(start, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) < 0 &&
+	    (huge || errno != EINVAL)) /* EINVAL: no THP */
 		die_errno("madvise");
 	for (uint64_t off = 0; off < bytes; off += PAGE_BYTES)
 		start[off] = 1;
@@ -247,9 +248,9 @@ void guest_create(struct guest *g, const struct guest_opts *opts)
 	enable_manual(g, opts->manual);
 	enable_ring(g);
 
-	g->low = map_touched(SLOT0_BYTES);
+	g->low = map_touched(SLOT0_BYTES, false);
 	memset(g->low, 0, SLOT0_BYTES);
-	g->mem = map_touched(opts->slot_pages * PAGE_BYTES);
+	g->mem = map_touched(opts->slot_pages * PAGE_BYTES, opts->huge);
 	if (opts->pte != GUEST_PTE_NONE)
 		build_tables(g);
 	for (unsigned i = 0; i < sizeof(loop_code) / sizeof(loop_code[0]); i++)

@@ -10,7 +10,8 @@
  *
  * Two slots: slot 0 holds the code, the guest's page tables and the page list; slot 1 is the memory
  * under test, mapped one to one at TEST_GPA. The host touches every page of both before the first
- * entry and keeps huge pages away. The layout is in README.md; the model's guest has the same.
+ * entry and keeps huge pages away, unless they are asked for. The layout is in README.md; the
+ * model's guest has the same.
  *
  * Every function dies on an ioctl's failure.
  */
@@ -31,6 +32,7 @@ struct guest_opts {
 	uint64_t manual; /* of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2; 0: not enabled */
 	uint64_t ring;	 /* entries of each vCPU's dirty ring; 0: there is none */
 	unsigned vcpus;	 /* 1 to GUEST_MAX_VCPUS */
+	bool huge;	 /* slot 1's host memory in huge pages of 2 MiB, where it has whole ones */
 };
 #define GUEST_MAX_SLOT_PAGES 16384u /* what the page list and the 4K tables have room for */
 #define GUEST_MAX_VCPUS	     2u	    /* which share the room for page lists */

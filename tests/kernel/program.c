@@ -36,6 +36,7 @@ static const struct {
 	{"vm", OP_VM, false},
 	{"setup", OP_SETUP, false},
 	{"pages", OP_PAGES, false},
+	{"unkeyed", OP_UNKEYED, false},
 	{"write", OP_WRITE, true},
 	{"read", OP_READ, true},
 	{"inc", OP_INC, true},
@@ -136,8 +137,13 @@ static void read_vm_option(const struct reader *r, struct statement *s, const ch
 		s->vcpus = 2;
 	else if (strncmp(word, "ring=", 5) == 0)
 		s->ring = to_number(r, word + 5, RING_MAX);
+	else if (strcmp(word, "huge") == 0)
+		s->huge = true;
+	else if (strcmp(word, "lazy-split") == 0)
+		s->lazy_split = true;
 	else
-		bad(r, "logged, manual, manual-all-set, ring=ENTRIES or vcpus=2", word);
+		bad(r, "logged, manual, manual-all-set, ring=ENTRIES, vcpus=2, huge or lazy-split",
+		    word);
 }
 
 static void read_arguments(struct reader *r, struct statement *s)

@@ -11,9 +11,10 @@
  * the format). And the page lists that its patterns stand for.
  */
 enum statement_op {
-	OP_VM,	  /* a new VM */
-	OP_SETUP, /* phase "setup" */
-	OP_PAGES, /* the page list of the statements that follow */
+	OP_VM,	    /* a new VM */
+	OP_SETUP,   /* phase "setup" */
+	OP_PAGES,   /* the page list of the statements that follow */
+	OP_UNKEYED, /* the list stays, the columns that name it are empty */
 	OP_WRITE,
 	OP_READ,
 	OP_INC,
@@ -56,6 +57,8 @@ struct statement {
 	uint64_t manual; /* OP_VM: of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2, 0: not enabled */
 	uint64_t ring;	 /* OP_VM: entries of each vCPU's dirty ring, 0: there is none */
 	unsigned vcpus;	 /* OP_VM */
+	bool huge;	 /* OP_VM: slot 1 has transparent huge pages */
+	bool lazy_split; /* OP_VM: kvm.eager_page_split=N */
 	char phase[40];	 /* statements that are a phase */
 	enum pattern pattern[N_PATTERNS];
 	unsigned n_patterns; /* OP_PAGES: 1 */

@@ -142,8 +142,10 @@ static void new_vm(struct recorder *r, const struct statement *s)
 		.manual = s->manual,
 		.ring = s->ring,
 		.vcpus = s->vcpus,
+		.huge = s->huge,
 	};
 	end_vm(r);
+	write_text("/sys/module/kvm/parameters/eager_page_split", s->lazy_split ? "N" : "Y");
 	guest_create(&r->guest, &opts);
 	if (r->tracing)
 		stats_open(&r->stats, &r->guest);
@@ -199,6 +201,10 @@ static void execute(struct recorder *r, const struct statement *s)
 		choose_pages(r, s->pattern[0], s->n_numbers ? s->number[0] : 0);
 		if (!s->n_numbers)
 			r->nr_dirty = -1;
+		break;
+	case OP_UNKEYED:
+		r->pattern = PATTERN_NONE;
+		r->nr_dirty = -1;
 		break;
 	case OP_ROUND:
 		r->round = s->n_numbers ? (int)s->number[0] : -1;

@@ -96,7 +96,11 @@ static void refuses(void)
 	refuse("[scenario]\nworkload = pagelist\nslots = a:0:10 b:9:10\n", KVMSIM_EPARSE,
 	       "s.ini:3: slot 'b' has the name or the pages of slot 'a'");
 	refuse("[scenario]\nworkload = pagelist\nslots = a:0\n", KVMSIM_EPARSE,
-	       "s.ini:3: slot 'a:0': expected NAME:BASE_GFN:PAGES");
+	       "s.ini:3: slot 'a:0': expected NAME:BASE_GFN:PAGES, and perhaps :4k, :2m or :1g, "
+	       "its host's pages");
+	refuse("[scenario]\nworkload = pagelist\nslots = a:0:9:3m\n", KVMSIM_EPARSE,
+	       "s.ini:3: slot 'a:0:9:3m': expected NAME:BASE_GFN:PAGES, and perhaps :4k, :2m or "
+	       ":1g, its host's pages");
 	refuse("[scenario]\nworkload = pagelist\nslots = a:0:1099511627776\n", KVMSIM_EPARSE,
 	       "s.ini:3: slot 'a:0:1099511627776': expected a name of at most 15 characters, a "
 	       "base "

@@ -51,8 +51,8 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	"  --disable-after N     with --running: logging is turned off after N collections\n"      \
 	"  --host-pages SIZE     of the memory behind every slot: 4k, 2m or 1g (default: the\n"    \
 	"                        scenario's, 4k)\n"                                                \
-	"  --eager-page-split Y|N large mappings are split when logging begins\n"        \
-	"                        (default: Y, where the era's kernel does it)\n"                  \
+	"  --eager-page-split Y|N large mappings are split when logging begins\n"                  \
+	"                        (default: Y, where the era's kernel does it)\n"                   \
 	"  --seed N              of every random draw (default 1)\n"                               \
 	"  --store FILE          keep what is run in this results store\n"
 

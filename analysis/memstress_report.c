@@ -180,8 +180,18 @@ static json_t *counted(const struct memstress_row *row)
 	json_t *j = json_object();
 
 	for (uint16_t c = 0; c < N_COUNTS; c++)
-		if (row->counts[c])
-			json_put(j, model_vocabulary.counts[c], json_u64(row->counts[c]));
+		if (row->sums.counts[c])
+			json_put(j, model_vocabulary.counts[c], json_u64(row->sums.counts[c]));
+	return j;
+}
+
+static json_t *spent(const struct memstress_row *row)
+{
+	json_t *j = json_object();
+
+	for (uint16_t c = 0; c < N_COUNTS; c++)
+		if (row->sums.cycles[c])
+			json_put(j, model_vocabulary.counts[c], json_u64(row->sums.cycles[c]));
 	return j;
 }
 
@@ -190,8 +200,8 @@ static json_t *waited(const struct memstress_row *row)
 	json_t *j = json_object();
 
 	for (uint16_t w = 0; w < N_WAITS; w++)
-		if (row->waits[w])
-			json_put(j, model_vocabulary.waits[w], json_u64(row->waits[w]));
+		if (row->sums.waits[w])
+			json_put(j, model_vocabulary.waits[w], json_u64(row->sums.waits[w]));
 	return j;
 }
 
@@ -218,6 +228,7 @@ static json_t *report_json(const struct memstress_opts *o, const struct memstres
 		json_put(row, "seconds", json_real((double)r->rows[i].cycles / (double)hz));
 		json_put(row, "cycles", json_u64(r->rows[i].cycles));
 		json_put(row, "counts", counted(&r->rows[i]));
+		json_put(row, "count_cycles", spent(&r->rows[i]));
 		json_put(row, "waited_cycles", waited(&r->rows[i]));
 		json_array_append_new(rows, row);
 	}

@@ -42,6 +42,7 @@
 	X(sp_alloc, "shadow page allocated and cleared")                                           \
 	X(link_page, "shadow page linked below another")                                           \
 	X(set_spte, "spte of the faulting address made and installed")                             \
+	X(rmap_add, "new spte entered in its rmap and accounted, but those of a split")            \
 	X(prefetch_pfn, "host frame looked up for a prefetch")                                     \
 	X(prefetch_spte, "spte prefetched beside the faulting one")                                \
 	X(mark_dirty, "dirty bit set in a memslot's bitmap")                                       \

@@ -13,19 +13,24 @@
 
 /* ---- rows ---- */
 
-static void totals(const struct memstress *m, uint64_t counts[N_COUNTS], cycles_t waits[N_WAITS])
+static void totals(const struct memstress *m, struct memstress_sums *s)
 {
 	const struct ledger *l = sim_ledger(m->sim);
 
-	for (uint16_t c = 0; c < N_COUNTS; c++)
-		counts[c] = ledger_sum_count(l, LEDGER_ALL_TASKS, LEDGER_ALL_ACTIVITIES, c).n;
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		struct ledger_entry e =
+			ledger_sum_count(l, LEDGER_ALL_TASKS, LEDGER_ALL_ACTIVITIES, c);
+
+		s->counts[c] = e.n;
+		s->cycles[c] = e.cycles;
+	}
 	for (uint16_t w = 0; w < N_WAITS; w++)
-		waits[w] = ledger_sum_wait(l, LEDGER_ALL_TASKS, LEDGER_ALL_ACTIVITIES, w).cycles;
+		s->waits[w] = ledger_sum_wait(l, LEDGER_ALL_TASKS, LEDGER_ALL_ACTIVITIES, w).cycles;
 }
 
 static void begin(struct memstress *m)
 {
-	totals(m, m->counts, m->waits);
+	totals(m, &m->before);
 	m->began = task_now(m->main);
 }
 
@@ -35,11 +40,13 @@ static int end(struct memstress *m, enum memstress_phase phase)
 
 	if (phase >= MEMSTRESS_DIRTY && phase <= MEMSTRESS_CLEAR)
 		row.iteration = (uint32_t)m->iteration;
-	totals(m, row.counts, row.waits);
-	for (uint16_t c = 0; c < N_COUNTS; c++)
-		row.counts[c] -= m->counts[c];
+	totals(m, &row.sums);
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		row.sums.counts[c] -= m->before.counts[c];
+		row.sums.cycles[c] -= m->before.cycles[c];
+	}
 	for (uint16_t w = 0; w < N_WAITS; w++)
-		row.waits[w] -= m->waits[w];
+		row.sums.waits[w] -= m->before.waits[w];
 	return m->row(m->ctx, &row);
 }
 

@@ -58,13 +58,17 @@ enum memstress_phase {
 	MEMSTRESS_DISABLE,
 };
 
+struct memstress_sums {
+	uint64_t counts[N_COUNTS];
+	cycles_t cycles[N_COUNTS], waits[N_WAITS];
+};
+
 struct memstress_row {
 	enum memstress_phase phase;
 	uint32_t iteration; /* from 1; 0 where there is none */
 	cycles_t cycles;    /* by the main thread's clock */
 	/* What all tasks charged and waited meanwhile. */
-	uint64_t counts[N_COUNTS];
-	cycles_t waits[N_WAITS];
+	struct memstress_sums sums;
 };
 
 /* Each row in the order of time. 0 to go on; a negative error ends the run. */

@@ -39,8 +39,7 @@ struct memstress {
 	uint32_t done;
 	/* the phase that is going on */
 	cycles_t began;
-	uint64_t counts[N_COUNTS];
-	cycles_t waits[N_WAITS];
+	struct memstress_sums before;
 };
 
 /* Pages of slot 0: code and tables. */

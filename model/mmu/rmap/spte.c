@@ -110,9 +110,11 @@ enum ret_pf set_spte(struct kvm_vcpu *v, struct kvm_memory_slot *slot, uint64_t 
 		ret = RET_PF_EMULATE;
 	if (flush)
 		kvm_flush_remote_tlbs(t, kvm);
-	if (!was_rmapped)
+	if (!was_rmapped) {
+		charge(t, COUNT_rmap_add, 1);
 		rmap_add(t, kvm, slot, sptep, gfn, access);
-	else if (!sp->role.direct)
+	} else if (!sp->role.direct) {
 		sp->translation[spte_index(sptep)] = gfn << PAGE_SHIFT | access;
+	}
 	return ret;
 }

@@ -7,150 +7,10 @@
 #include <string.h>
 
 #include "analysis/cli.h"
-#include "analysis/recipe.h"
+#include "analysis/recipe_parse.h"
 #include "model/params.h"
 
-struct parse {
-	const char *at; /* rest of the text */
-	unsigned line;
-	struct recipe *r;
-	const struct kvmsim_errsink *errors;
-	int err;
-	/* sections and keys given so far, to refuse them twice */
-	char **seen;
-	size_t n_seen;
-};
-
-static int fail(struct parse *ps, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static int fail(struct parse *ps, const char *fmt, ...)
-{
-	char msg[512];
-	va_list ap;
-
-	if (ps->err)
-		return 0;
-	va_start(ap, fmt);
-	vsnprintf(msg, sizeof(msg), fmt, ap);
-	va_end(ap);
-	ps->err = kvmsim_err(ps->errors, KVMSIM_EPARSE, "%s:%u: %s", ps->r->name, ps->line, msg);
-	return 0;
-}
-
-/* ini_reader: fgets() that counts, without indentation (a continued value to libinih). */
-static char *next_line(char *buf, int size, void *stream)
-{
-	struct parse *ps = stream;
-
-	if (!*ps->at || ps->err)
-		return NULL;
-	ps->line++;
-	size_t whole = strcspn(ps->at, "\n");
-	size_t blank = strspn(ps->at, " \t"), len;
-
-	whole += ps->at[whole] == '\n';
-	len = blank < whole ? whole - blank : 0;
-	if (len >= (size_t)size) {
-		fail(ps, "line of more than %d bytes", size - 1);
-		return NULL;
-	}
-	memcpy(buf, ps->at + whole - len, len);
-	buf[len] = '\0';
-	ps->at += whole;
-	return buf;
-}
-
-static bool once(struct parse *ps, const char *section, const char *key)
-{
-	char *name;
-	char **grown;
-
-	if (asprintf(&name, "[%s] %s", section, key) < 0) {
-		ps->err = KVMSIM_ENOMEM;
-		return false;
-	}
-	for (size_t i = 0; i < ps->n_seen; i++) {
-		if (strcmp(ps->seen[i], name))
-			continue;
-		fail(ps, "%s was given already", name);
-		free(name);
-		return false;
-	}
-	grown = realloc(ps->seen, (ps->n_seen + 1) * sizeof(*grown));
-	if (!grown) {
-		free(name);
-		ps->err = KVMSIM_ENOMEM;
-		return false;
-	}
-	ps->seen = grown;
-	ps->seen[ps->n_seen++] = name;
-	return true;
-}
-
-static int text_value(struct parse *ps, const char *key, const char *value, char *to, size_t size)
-{
-	if (!*value || strlen(value) >= size)
-		return fail(ps, "%s is 1 to %zu characters", key, size - 1);
-	strcpy(to, value);
-	return 1;
-}
-
-static int u64_value(struct parse *ps, const char *key, const char *value, uint64_t max,
-		     uint64_t *to)
-{
-	char *end;
-	unsigned long long n = strtoull(value, &end, 10);
-
-	if (*value < '0' || *value > '9' || *end || n > max)
-		return fail(ps, "%s = %s is no whole number of at most %llu", key, value,
-			    (unsigned long long)max);
-	*to = n;
-	return 1;
-}
-
-static int decimal_value(struct parse *ps, const char *key, const char *value, double *to)
-{
-	char *end;
-
-	*to = strtod(value, &end);
-	if (*value < '0' || *value > '9' || *end || !isfinite(*to))
-		return fail(ps, "%s = %s is no decimal number", key, value);
-	return 1;
-}
-
-static int list_value(struct parse *ps, const char *key, char *value, struct recipe_list *to)
-{
-	char *save;
-
-	for (char *w = strtok_r(value, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
-		if (to->n == RECIPE_MAX_VALUES)
-			return fail(ps, "%s has more than %d values", key, RECIPE_MAX_VALUES);
-		if (!u64_value(ps, key, w, UINT64_MAX, &to->value[to->n++]))
-			return 0;
-	}
-	return to->n ? 1 : fail(ps, "%s has no value", key);
-}
-
-static int find_count(struct parse *ps, const char *name, uint16_t *out)
-{
-	*out = N_COUNTS;
-	for (uint16_t i = 0; i < model_vocabulary.n_counts; i++) {
-		if (!strcmp(model_vocabulary.counts[i], name)) {
-			*out = i;
-			return 1;
-		}
-	}
-	return fail(ps, "there is no count %s", name);
-}
-
-static int find_param(struct parse *ps, const char *name, size_t *out)
-{
-	for (*out = 0; model_params[*out].name; ++*out)
-		if (!strcmp(model_params[*out].name, name))
-			return 1;
-	return fail(ps, "there is no param %s", name);
-}
-
-static int on_evidence(struct parse *ps, const char *key, const char *value)
+static int on_evidence(struct recipe_parse *ps, const char *key, const char *value)
 {
 	struct recipe *r = ps->r;
 	const struct {
@@ -164,13 +24,13 @@ static int on_evidence(struct parse *ps, const char *key, const char *value)
 
 	for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
 		if (!strcmp(key, text[i].key))
-			return text_value(ps, key, value, text[i].to, RECIPE_TEXT);
+			return recipe_text_value(ps, key, value, text[i].to, RECIPE_TEXT);
 	if (!strcmp(key, "harvests"))
-		return u64_value(ps, key, value, 1000, &r->harvests);
-	return fail(ps, "[evidence] has no %s", key);
+		return recipe_u64_value(ps, key, value, 1000, &r->harvests);
+	return recipe_fail(ps, "[evidence] has no %s", key);
 }
 
-static int on_policy(struct parse *ps, const char *key, const char *value)
+static int on_policy(struct recipe_parse *ps, const char *key, const char *value)
 {
 	struct recipe *r = ps->r;
 	struct recipe_policy *p = &r->policy[r->n_policies];
@@ -178,10 +38,10 @@ static int on_policy(struct parse *ps, const char *key, const char *value)
 	const char *rest = value + len + strspn(value + len, " \t");
 
 	if (r->n_policies == RECIPE_MAX_POLICIES)
-		return fail(ps, "more than %d policies", RECIPE_MAX_POLICIES);
+		return recipe_fail(ps, "more than %d policies", RECIPE_MAX_POLICIES);
 	if (!len || len >= sizeof(p->dirty) || strlen(key) >= sizeof(p->name) ||
 	    (*rest && strcmp(rest, "identify")))
-		return fail(ps, "a policy is NAME = DIRTY or NAME = DIRTY identify");
+		return recipe_fail(ps, "a policy is NAME = DIRTY or NAME = DIRTY identify");
 	strcpy(p->name, key);
 	memcpy(p->dirty, value, len);
 	p->identify = *rest;
@@ -189,7 +49,7 @@ static int on_policy(struct parse *ps, const char *key, const char *value)
 	return 1;
 }
 
-static int on_series(struct parse *ps, const char *name, const char *key, char *value)
+static int on_series(struct recipe_parse *ps, const char *name, const char *key, char *value)
 {
 	struct recipe *r = ps->r;
 	struct recipe_series *s = NULL;
@@ -199,45 +59,46 @@ static int on_series(struct parse *ps, const char *name, const char *key, char *
 			s = &r->series[i];
 	if (!s) {
 		if (r->n_series == RECIPE_MAX_SERIES)
-			return fail(ps, "more than %d series", RECIPE_MAX_SERIES);
+			return recipe_fail(ps, "more than %d series", RECIPE_MAX_SERIES);
 		s = &r->series[r->n_series++];
 		*s = (struct recipe_series){.run = 1};
-		if (!text_value(ps, "the name of a series", name, s->name, sizeof(s->name)))
+		if (!recipe_text_value(ps, "the name of a series", name, s->name, sizeof(s->name)))
 			return 0;
 	}
 	if (!strcmp(key, "run"))
-		return u64_value(ps, key, value, 1u << 30, &s->run);
+		return recipe_u64_value(ps, key, value, 1u << 30, &s->run);
 	if (!strcmp(key, "fit"))
-		return list_value(ps, key, value, &s->fit);
+		return recipe_list_value(ps, key, value, &s->fit);
 	if (!strcmp(key, "metric"))
-		return text_value(ps, key, value, s->metric, sizeof(s->metric));
+		return recipe_text_value(ps, key, value, s->metric, sizeof(s->metric));
 	if (!strcmp(key, "pages")) {
 		s->huge = !strcmp(value, "2m");
-		return s->huge || !strcmp(value, "4k") ? 1 : fail(ps, "pages is 4k or 2m");
+		return s->huge || !strcmp(value, "4k") ? 1 : recipe_fail(ps, "pages is 4k or 2m");
 	}
 	if (strcmp(key, "judged"))
-		return fail(ps, "a series has no %s", key);
+		return recipe_fail(ps, "a series has no %s", key);
 	s->unjudged = !strcmp(value, "no");
-	return s->unjudged || !strcmp(value, "yes") ? 1 : fail(ps, "judged is yes or no");
+	return s->unjudged || !strcmp(value, "yes") ? 1 : recipe_fail(ps, "judged is yes or no");
 }
 
-static int on_machine(struct parse *ps, const char *key, const char *value)
+static int on_machine(struct recipe_parse *ps, const char *key, const char *value)
 {
 	struct recipe *r = ps->r;
 
 	if (!strcmp(key, "name"))
-		return text_value(ps, key, value, r->machine, sizeof(r->machine));
+		return recipe_text_value(ps, key, value, r->machine, sizeof(r->machine));
 	if (!strcmp(key, "unit"))
-		return text_value(ps, key, value, r->machine_unit, sizeof(r->machine_unit));
+		return recipe_text_value(ps, key, value, r->machine_unit, sizeof(r->machine_unit));
 	if (!strcmp(key, "source"))
-		return text_value(ps, key, value, r->machine_source, sizeof(r->machine_source));
+		return recipe_text_value(ps, key, value, r->machine_source,
+					 sizeof(r->machine_source));
 	if (!strcmp(key, "hz"))
-		return u64_value(ps, key, value, UINT64_MAX, &r->hz);
-	return fail(ps, "[machine] has no %s", key);
+		return recipe_u64_value(ps, key, value, UINT64_MAX, &r->hz);
+	return recipe_fail(ps, "[machine] has no %s", key);
 }
 
 /* The counts of a group, or further ones. */
-static int on_counts(struct parse *ps, struct recipe_group *g, char *value)
+static int on_counts(struct recipe_parse *ps, struct recipe_group *g, char *value)
 {
 	char *save;
 
@@ -247,66 +108,67 @@ static int on_counts(struct parse *ps, struct recipe_group *g, char *value)
 
 		if (star)
 			*star = '\0';
-		if (!find_count(ps, w, &c) || !once(ps, "group's or fixed count", w))
+		if (!recipe_find_count(ps, w, &c) || !recipe_once(ps, "group's or fixed count", w))
 			return 0;
 		g->count[g->n] = c;
 		g->weight[g->n] = 1;
-		if (star && !decimal_value(ps, w, star + 1, &g->weight[g->n]))
+		if (star && !recipe_decimal_value(ps, w, star + 1, &g->weight[g->n]))
 			return 0;
 		if (!(g->weight[g->n++] > 0))
-			return fail(ps, "a weight is more than 0");
+			return recipe_fail(ps, "a weight is more than 0");
 	}
 	return 1;
 }
 
-static int on_group(struct parse *ps, const char *key, char *value)
+static int on_group(struct recipe_parse *ps, const char *key, char *value)
 {
 	struct recipe *r = ps->r;
 	struct recipe_group *g = &r->group[r->n_groups];
 
 	if (r->n_groups == RECIPE_MAX_GROUPS)
-		return fail(ps, "more than %d groups", RECIPE_MAX_GROUPS);
-	if (!text_value(ps, "the name of a group", key, g->name, sizeof(g->name)) ||
+		return recipe_fail(ps, "more than %d groups", RECIPE_MAX_GROUPS);
+	if (!recipe_text_value(ps, "the name of a group", key, g->name, sizeof(g->name)) ||
 	    !on_counts(ps, g, value))
 		return 0;
 	r->n_groups++;
 	g->n_fit = g->n;
-	return g->n ? 1 : fail(ps, "group %s has no count", key);
+	return g->n ? 1 : recipe_fail(ps, "group %s has no count", key);
 }
 
-static int on_derived(struct parse *ps, const char *key, char *value)
+static int on_derived(struct recipe_parse *ps, const char *key, char *value)
 {
 	for (size_t i = 0; i < ps->r->n_groups; i++)
 		if (!strcmp(ps->r->group[i].name, key))
 			return on_counts(ps, &ps->r->group[i], value);
-	return fail(ps, "there is no [group] %s above", key);
+	return recipe_fail(ps, "there is no [group] %s above", key);
 }
 
-static int on_bounds(struct parse *ps, const char *key, const char *value)
+static int on_bounds(struct recipe_parse *ps, const char *key, const char *value)
 {
 	struct recipe *r = ps->r;
 
 	if (!strcmp(key, "fitted"))
-		return u64_value(ps, key, value, RECIPE_MAX_GROUPS, &r->max_fitted);
+		return recipe_u64_value(ps, key, value, RECIPE_MAX_GROUPS, &r->max_fitted);
 	if (!strcmp(key, "guest_pages"))
-		return u64_value(ps, key, value, 1ull << 40, &r->guest_pages);
+		return recipe_u64_value(ps, key, value, 1ull << 40, &r->guest_pages);
 	if (!strcmp(key, "mmu_pages_permille"))
-		return u64_value(ps, key, value, 1000, &r->mmu_pages_permille);
+		return recipe_u64_value(ps, key, value, 1000, &r->mmu_pages_permille);
 	if (!strcmp(key, "median"))
-		return decimal_value(ps, key, value, &r->median);
+		return recipe_decimal_value(ps, key, value, &r->median);
 	if (!strcmp(key, "worst"))
-		return decimal_value(ps, key, value, &r->worst);
+		return recipe_decimal_value(ps, key, value, &r->worst);
 	if (!strcmp(key, "within15"))
-		return decimal_value(ps, key, value, &r->within15);
-	return fail(ps, "[bounds] has no %s", key);
+		return recipe_decimal_value(ps, key, value, &r->within15);
+	return recipe_fail(ps, "[bounds] has no %s", key);
 }
 
-static int on_price(struct parse *ps, const char *section, const char *key, const char *value)
+static int on_price(struct recipe_parse *ps, const char *section, const char *key,
+		    const char *value)
 {
 	struct recipe *r = ps->r;
 	uint16_t c;
 
-	if (!find_count(ps, key, &c))
+	if (!recipe_find_count(ps, key, &c))
 		return 0;
 	if (!strcmp(section, "source")) {
 		r->source[c] = strdup(value);
@@ -315,47 +177,48 @@ static int on_price(struct parse *ps, const char *section, const char *key, cons
 		return !ps->err;
 	}
 	r->is_fixed[c] = true;
-	return once(ps, "group's or fixed count", key) &&
-	       decimal_value(ps, key, value, &r->fixed[c]);
+	return recipe_once(ps, "group's or fixed count", key) &&
+	       recipe_decimal_value(ps, key, value, &r->fixed[c]);
 }
 
-static int on_param(struct parse *ps, const char *key, const char *value)
+static int on_param(struct recipe_parse *ps, const char *key, const char *value)
 {
 	struct recipe *r = ps->r;
 	size_t i;
 
-	if (!find_param(ps, key, &i) ||
-	    !u64_value(ps, key, value, model_params[i].max, &r->param[i]))
+	if (!recipe_find_param(ps, key, &i) ||
+	    !recipe_u64_value(ps, key, value, model_params[i].max, &r->param[i]))
 		return 0;
 	if (r->param[i] < model_params[i].min)
-		return fail(ps, "%s is at least %llu", key,
-			    (unsigned long long)model_params[i].min);
+		return recipe_fail(ps, "%s is at least %llu", key,
+				   (unsigned long long)model_params[i].min);
 	r->param_given[i] = true;
 	return 1;
 }
 
-static int on_latent(struct parse *ps, const char *key, char *value)
+static int on_latent(struct recipe_parse *ps, const char *key, char *value)
 {
 	struct recipe *r = ps->r;
 
 	if (r->latent.n)
-		return fail(ps, "there is one latent param");
-	if (!find_param(ps, key, &r->latent_param) || !list_value(ps, key, value, &r->latent))
+		return recipe_fail(ps, "there is one latent param");
+	if (!recipe_find_param(ps, key, &r->latent_param) ||
+	    !recipe_list_value(ps, key, value, &r->latent))
 		return 0;
 	for (size_t i = 0; i < r->latent.n; i++)
 		if (r->latent.value[i] < model_params[r->latent_param].min ||
 		    r->latent.value[i] > model_params[r->latent_param].max)
-			return fail(ps, "%llu is out of the range of %s",
-				    (unsigned long long)r->latent.value[i], key);
+			return recipe_fail(ps, "%llu is out of the range of %s",
+					   (unsigned long long)r->latent.value[i], key);
 	return 1;
 }
 
 static int on_key(void *user, const char *section, const char *key, const char *value)
 {
-	struct parse *ps = user;
+	struct recipe_parse *ps = user;
 	int ok = 0;
 
-	if (ps->err || !once(ps, section, key))
+	if (ps->err || !recipe_once(ps, section, key))
 		return 0;
 	char *copy = strdup(value);
 
@@ -382,36 +245,37 @@ static int on_key(void *user, const char *section, const char *key, const char *
 	else if (!strcmp(section, "bounds"))
 		ok = on_bounds(ps, key, value);
 	else
-		fail(ps, "unknown section [%s]", section);
+		recipe_fail(ps, "unknown section [%s]", section);
 	free(copy);
 	return ok;
 }
 
 /* What every recipe has to say. */
-static int check_whole(struct parse *ps)
+static int check_whole(struct recipe_parse *ps)
 {
 	const struct recipe *r = ps->r;
 
 	if (!*r->file || !*r->metric || !*r->unit || !*r->profile || !*r->preset || !r->harvests)
-		fail(ps, "[evidence] gives file, metric, unit, profile, preset and harvests");
+		recipe_fail(ps,
+			    "[evidence] gives file, metric, unit, profile, preset and harvests");
 	else if (!*r->machine || !*r->machine_unit || !*r->machine_source || !r->hz)
-		fail(ps, "[machine] gives name, unit, hz and source");
+		recipe_fail(ps, "[machine] gives name, unit, hz and source");
 	else if (!r->n_policies || !r->n_series || !r->n_groups)
-		fail(ps, "a recipe has [policy], [series NAME] and [group]");
+		recipe_fail(ps, "a recipe has [policy], [series NAME] and [group]");
 	else if (recipe_fitted(r) > r->max_fitted)
-		fail(ps, "%zu numbers are fitted, [bounds] fitted allows %llu", recipe_fitted(r),
-		     (unsigned long long)r->max_fitted);
+		recipe_fail(ps, "%zu numbers are fitted, [bounds] fitted allows %llu",
+			    recipe_fitted(r), (unsigned long long)r->max_fitted);
 	return ps->err;
 }
 
 static int parse_text(struct recipe *r, const char *text, const struct kvmsim_errsink *errors)
 {
-	struct parse ps = {.at = text, .r = r, .errors = errors};
-	int bad = ini_parse_stream(next_line, &ps, on_key, &ps);
+	struct recipe_parse ps = {.at = text, .r = r, .errors = errors};
+	int bad = ini_parse_stream(recipe_next_line, &ps, on_key, &ps);
 
 	if (bad > 0 && !ps.err) {
 		ps.line = bad;
-		fail(&ps, "neither [section] nor key = value");
+		recipe_fail(&ps, "neither [section] nor key = value");
 	} else if (bad < 0 && !ps.err) {
 		ps.err = KVMSIM_ENOMEM;
 	}

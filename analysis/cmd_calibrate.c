@@ -10,6 +10,7 @@
 #include "analysis/calibrate.h"
 #include "analysis/cli.h"
 #include "analysis/output.h"
+#include "analysis/timing.h"
 #include "model/params.h"
 #include "traces/outfile.h"
 
@@ -126,20 +127,42 @@ static int print_fit(const struct recipe *r, const struct calibration *c)
 	return err;
 }
 
+/* Rows that are GET_DIRTY_LOG calls. */
+static int fit_calls(const struct recipe *r, const char *csv, struct calibration *c)
+{
+	char *beside = csv ? NULL : evidence_beside(r->name, r->file);
+	struct evidence *e = NULL;
+	int err = KVMSIM_ENOMEM;
+
+	if (csv || beside)
+		err = evidence_load(csv ? csv : beside, r, &cli_errors, &e);
+	err = err ? err : calibrate(e, &cli_errors, c);
+	evidence_free(e);
+	free(beside);
+	return err;
+}
+
+/* Rows that are runs of memstress. */
+static int fit_runs(const struct recipe *r, const char *csv, struct calibration *c)
+{
+	struct timing *t = NULL;
+	int err = timing_load(csv, r, &cli_errors, &t);
+
+	err = err ? err : timing_calibrate(t, &cli_errors, c);
+	timing_free(t);
+	return err;
+}
+
 static int fit(const char *recipe_path, const char *csv, const char *output)
 {
 	struct recipe *r;
-	struct evidence *e = NULL;
 	struct calibration c = {0};
-	char *beside = NULL, *source = NULL, *text = NULL;
+	char *source = NULL, *text = NULL;
 	int err = recipe_open(recipe_path, &cli_errors, &r);
 
 	if (err)
 		return cli_input_exit_code(err);
-	if (!csv)
-		csv = beside = evidence_beside(recipe_path, r->file);
-	err = csv ? evidence_load(csv, r, &cli_errors, &e) : KVMSIM_ENOMEM;
-	err = err ? err : calibrate(e, &cli_errors, &c);
+	err = *r->runs ? fit_runs(r, csv, &c) : fit_calls(r, csv, &c);
 	/* Evidence that cannot carry the fit is an input that is no use. */
 	int code = cli_file_exit_code(err);
 
@@ -156,9 +179,7 @@ static int fit(const char *recipe_path, const char *csv, const char *output)
 		code = cli_exit_code(err);
 	}
 	calibration_free(&c);
-	evidence_free(e);
 	recipe_free(r);
-	free(beside);
 	free(source);
 	free(text);
 	return code;

@@ -11,12 +11,16 @@
 #include "analysis/run.h"
 #include "model/sim/profile.h"
 
+/* Of rows that are runs of vCPUs, those that take seconds. */
+#define QUICK_VCPUS 16
+
 struct options {
 	const char *matrix;
 	const char *cases, *mmus;
 	const char *profile, *fit;
 	const char *evidence, *recipe;
 	bool fitted[N_COUNTS]; /* what --fit names */
+	uint64_t vcpus;	       /* 0: not given */
 	bool check, json, csv, cost, prices;
 };
 
@@ -158,7 +162,7 @@ static int validate_evidence(const struct verb *verb, const struct options *o)
 		return cli_usage(
 			verb, "--case, --mmu, --cost, --prices, --check and --profile are about a "
 			      "--matrix FILE.csv");
-	return evidence_validate(o->evidence, o->recipe,
+	return evidence_validate(o->evidence, o->recipe, o->vcpus ? o->vcpus : QUICK_VCPUS,
 				 o->json  ? EVIDENCE_JSON
 				 : o->csv ? EVIDENCE_CSV
 					  : EVIDENCE_TABLE);
@@ -176,11 +180,13 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 						{"check", no_argument, NULL, 'k'},
 						{"evidence", required_argument, NULL, 'e'},
 						{"recipe", required_argument, NULL, 'r'},
+						{"vcpus", required_argument, NULL, 'q'},
 						{"json", no_argument, NULL, 'j'},
 						{"csv", no_argument, NULL, 'v'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
 	struct options o = {0};
+	unsigned long long n;
 	int c;
 
 	opterr = 0;
@@ -217,6 +223,11 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		case 'r':
 			o.recipe = optarg;
 			break;
+		case 'q':
+			if (!cli_u64(verb, "--vcpus", optarg, 1, 512, &n))
+				return EXIT_USAGE;
+			o.vcpus = n;
+			break;
 		case 'v':
 			o.csv = true;
 			break;
@@ -237,8 +248,9 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		return cli_usage(verb, "--evidence needs a --recipe that says how to predict it");
 	if (!o.matrix)
 		return validate_evidence(verb, &o);
-	if (o.recipe || o.csv)
-		return cli_usage(verb, "--matrix does not go with --recipe, --evidence or --csv");
+	if (o.recipe || o.csv || o.vcpus)
+		return cli_usage(verb, "--matrix does not go with --recipe, --evidence, --vcpus or "
+				       "--csv");
 	if (o.cost && o.cases)
 		return cli_usage(verb, "--cost is about case B: --case does not go with it");
 	if (o.profile && !o.cost)
@@ -275,6 +287,9 @@ const struct verb verb_validate = {
 		 "with, or those of a recipe, and judges the rows that were not fitted.\n\n"
 		 "  --recipe FILE.ini    how rows are predicted, which are fitted, the bounds\n"
 		 "  --evidence FILE.csv  the measured rows; the file that the recipe names\n"
+		 "  --vcpus N            where vCPUs are run, rows of at most N (default 16; of "
+		 "all 96\n"
+		 "                       a minute or two)\n"
 		 "  --json, --csv        print JSON or CSV\n\n"
 		 "With --matrix: runs the cases that a reference matrix of KVM's MMU names and "
 		 "compares every\n"

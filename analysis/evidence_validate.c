@@ -8,10 +8,13 @@
 #include "analysis/cli.h"
 #include "analysis/evidence.h"
 #include "analysis/output.h"
+#include "analysis/timing_report.h"
 #include "model/sim/profile.h"
 
 /* What the program comes with, in the order of the years. */
-static const char *const committed[] = {"threads_2010_2013.ini", "kvm_pvm.ini"};
+static const char *const committed[] = {"threads_2010_2013.ini", "kvm_pvm.ini",
+					"eager_split_dirty_log_perf.ini",
+					"dirty_logging_history.ini"};
 #define N_COMMITTED  (sizeof(committed) / sizeof(*committed))
 #define EVIDENCE_DIR "analysis/evidence"
 #define TWO_SIDED_95 1.959964 /* standard deviations */
@@ -287,27 +290,52 @@ static int open_profile(const struct recipe *r, struct profile **out)
 /* One file of evidence, predicted and judged. */
 struct judged {
 	struct recipe *recipe;
-	struct evidence *evidence;
 	struct profile *profile;
+	struct evidence *evidence; /* or: */
+	struct timing *timing;
 	struct evidence_judgement judgement;
+	struct timing_judgement *series;
+	size_t n_series;
+	bool pass;
 };
 
-static int judge_one(const char *csv, const char *recipe_path, struct judged *out)
+static int judge_calls(const char *csv, struct judged *out)
 {
-	char *beside = NULL;
+	char *beside = csv ? NULL : evidence_beside(out->recipe->name, out->recipe->file);
+	int err = KVMSIM_ENOMEM;
+
+	if (csv || beside)
+		err = evidence_load(csv ? csv : beside, out->recipe, &cli_errors, &out->evidence);
+	err = err ? err : evidence_predict(out->evidence, out->profile, &cli_errors);
+	err = err ? err : evidence_judge(out->evidence, &out->judgement);
+	out->pass = out->judgement.pass;
+	free(beside);
+	return err;
+}
+
+static int judge_runs(const char *csv, uint64_t quick, struct judged *out)
+{
+	int err = timing_load(csv, out->recipe, &cli_errors, &out->timing);
+
+	err = err ? err : timing_predict(out->timing, out->profile, quick, &cli_errors);
+	err = err ? err : timing_judge(out->timing, &out->series, &out->n_series);
+	out->pass = true;
+	for (size_t i = 0; i < out->n_series; i++)
+		out->pass &= out->series[i].pass;
+	return err;
+}
+
+static int judge_one(const char *csv, const char *recipe_path, uint64_t quick, struct judged *out)
+{
 	int err = recipe_open(recipe_path, &cli_errors, &out->recipe);
 
 	if (err)
 		return err;
-	if (!csv)
-		csv = beside = evidence_beside(recipe_path, out->recipe->file);
-	err = csv ? evidence_load(csv, out->recipe, &cli_errors, &out->evidence) : KVMSIM_ENOMEM;
-	err = err ? err : open_profile(out->recipe, &out->profile);
+	err = open_profile(out->recipe, &out->profile);
 	err = err ? err : recipe_check_profile(out->recipe, out->profile, &cli_errors);
-	err = err ? err : evidence_predict(out->evidence, out->profile, &cli_errors);
-	err = err ? err : evidence_judge(out->evidence, &out->judgement);
-	free(beside);
-	return err;
+	if (err)
+		return err;
+	return *out->recipe->runs ? judge_runs(csv, quick, out) : judge_calls(csv, out);
 }
 
 static void judged_free(struct judged *j)
@@ -315,38 +343,66 @@ static void judged_free(struct judged *j)
 	if (j->profile)
 		profile_free(j->profile);
 	evidence_free(j->evidence);
+	timing_free(j->timing);
+	free(j->series);
 	recipe_free(j->recipe);
+}
+
+static int print_tables(const struct judged *j, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		if (i)
+			printf("\n");
+		err = j[i].timing
+			      ? timing_print(j[i].timing, j[i].series, j[i].n_series, j[i].profile)
+			      : print_table(j[i].evidence, &j[i].judgement, j[i].profile);
+	}
+	return err;
+}
+
+/* The two kinds have different columns: the calls first. */
+static void print_csvs(const struct judged *j, size_t n)
+{
+	bool heading = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!j[i].evidence)
+			continue;
+		if (!heading)
+			csv_heading();
+		heading = true;
+		print_csv(j[i].evidence);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (j[i].timing)
+			timing_csv(j[i].timing);
 }
 
 static int print_files(const struct judged *j, size_t n, enum evidence_format format)
 {
 	json_t *files;
-	int err = 0;
 
-	switch (format) {
-	case EVIDENCE_CSV:
-		csv_heading();
-		for (size_t i = 0; i < n; i++)
-			print_csv(j[i].evidence);
+	if (format == EVIDENCE_TABLE)
+		return print_tables(j, n);
+	if (format == EVIDENCE_CSV) {
+		print_csvs(j, n);
 		return 0;
-	case EVIDENCE_TABLE:
-		for (size_t i = 0; i < n && !err; i++) {
-			if (i)
-				printf("\n");
-			err = print_table(j[i].evidence, &j[i].judgement, j[i].profile);
-		}
-		return err;
-	default:
-		files = json_array();
-		for (size_t i = 0; i < n && !err; i++)
-			if (json_array_append_new(
-				    files, file_json(j[i].evidence, &j[i].judgement, j[i].profile)))
-				err = KVMSIM_ENOMEM;
-		if (!err)
-			return json_print(files, stdout);
-		json_decref(files);
-		return err;
 	}
+	files = json_array();
+	for (size_t i = 0; i < n; i++) {
+		json_t *file =
+			j[i].timing
+				? timing_json(j[i].timing, j[i].series, j[i].n_series, j[i].profile)
+				: file_json(j[i].evidence, &j[i].judgement, j[i].profile);
+
+		if (json_array_append_new(files, file)) {
+			json_decref(files);
+			return KVMSIM_ENOMEM;
+		}
+	}
+	return json_print(files, stdout);
 }
 
 /* The folder of the committed evidence: below the current one, or in the tree that the program was
@@ -368,7 +424,8 @@ static char *evidence_dir(void)
 	return dir;
 }
 
-int evidence_validate(const char *csv, const char *recipe, enum evidence_format format)
+int evidence_validate(const char *csv, const char *recipe, uint64_t quick,
+		      enum evidence_format format)
 {
 	struct judged judged[N_COMMITTED] = {{0}};
 	size_t n = recipe ? 1 : N_COMMITTED;
@@ -384,8 +441,8 @@ int evidence_validate(const char *csv, const char *recipe, enum evidence_format 
 			err = KVMSIM_ENOMEM;
 			break;
 		}
-		err = judge_one(csv, recipe ? recipe : path, &judged[i]);
-		pass &= judged[i].judgement.pass;
+		err = judge_one(csv, recipe ? recipe : path, quick, &judged[i]);
+		pass &= judged[i].pass;
 		free(path);
 	}
 	err = err ? err : print_files(judged, n, format);

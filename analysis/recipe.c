@@ -16,17 +16,18 @@ static int on_evidence(struct recipe_parse *ps, const char *key, const char *val
 	const struct {
 		const char *key;
 		char *to;
-	} text[] = {{"file", r->file},
-		    {"metric", r->metric},
-		    {"unit", r->unit},
-		    {"profile", r->profile},
-		    {"preset", r->preset}};
+	} text[] = {{"file", r->file},	     {"metric", r->metric}, {"unit", r->unit},
+		    {"profile", r->profile}, {"preset", r->preset}, {"runs", r->runs}};
 
 	for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
 		if (!strcmp(key, text[i].key))
 			return recipe_text_value(ps, key, value, text[i].to, RECIPE_TEXT);
 	if (!strcmp(key, "harvests"))
 		return recipe_u64_value(ps, key, value, 1000, &r->harvests);
+	if (!strcmp(key, "published_bytes"))
+		return recipe_u64_value(ps, key, value, 1ull << 46, &r->published_bytes);
+	if (!strcmp(key, "bytes"))
+		return recipe_u64_value(ps, key, value, 1ull << 46, &r->bytes);
 	return recipe_fail(ps, "[evidence] has no %s", key);
 }
 
@@ -148,7 +149,11 @@ static int on_bounds(struct recipe_parse *ps, const char *key, const char *value
 	struct recipe *r = ps->r;
 
 	if (!strcmp(key, "fitted"))
-		return recipe_u64_value(ps, key, value, RECIPE_MAX_GROUPS, &r->max_fitted);
+		return recipe_u64_value(ps, key, value, RECIPE_MAX_GROUPS + 3, &r->max_fitted);
+	if (!strcmp(key, "contended"))
+		return recipe_u64_value(ps, key, value, 3, &r->contended);
+	if (!strcmp(key, "noise"))
+		return recipe_decimal_value(ps, key, value, &r->noise);
 	if (!strcmp(key, "guest_pages"))
 		return recipe_u64_value(ps, key, value, 1ull << 40, &r->guest_pages);
 	if (!strcmp(key, "mmu_pages_permille"))
@@ -250,11 +255,33 @@ static int on_key(void *user, const char *section, const char *key, const char *
 	return ok;
 }
 
+/* The same for one whose rows are runs of memstress. */
+static int check_runs(struct recipe_parse *ps)
+{
+	const struct recipe *r = ps->r;
+
+	if (!*r->file || !*r->profile || !r->published_bytes || !r->bytes)
+		recipe_fail(ps, "[evidence] gives file, runs, profile, published_bytes and bytes");
+	else if (*r->metric || *r->unit || *r->preset || r->harvests || r->n_policies ||
+		 r->n_series || r->latent.n)
+		recipe_fail(ps, "metric, unit, preset, harvests, [policy], [series] and [latent] "
+				"do not go with runs");
+	else if (r->n_groups &&
+		 (!*r->machine || !*r->machine_unit || !*r->machine_source || !r->hz))
+		recipe_fail(ps, "[machine] gives name, unit, hz and source");
+	else if (recipe_fitted(r) > r->max_fitted)
+		recipe_fail(ps, "%zu numbers are fitted, [bounds] fitted allows %llu",
+			    recipe_fitted(r), (unsigned long long)r->max_fitted);
+	return ps->err;
+}
+
 /* What every recipe has to say. */
 static int check_whole(struct recipe_parse *ps)
 {
 	const struct recipe *r = ps->r;
 
+	if (*r->runs)
+		return check_runs(ps);
 	if (!*r->file || !*r->metric || !*r->unit || !*r->profile || !*r->preset || !r->harvests)
 		recipe_fail(ps,
 			    "[evidence] gives file, metric, unit, profile, preset and harvests");
@@ -371,5 +398,5 @@ bool recipe_list_has(const struct recipe_list *l, uint64_t value)
 
 size_t recipe_fitted(const struct recipe *r)
 {
-	return r->n_groups + (r->latent.n > 1);
+	return r->n_groups + (r->latent.n > 1) + r->contended;
 }

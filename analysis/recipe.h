@@ -18,6 +18,10 @@
  *	            profile               ; that prices the prediction
  *	            preset                ; of the kernel that was measured
  *	            harvests              ; rounds per row: each writes the row's pages, then GETs
+ *	            runs = FILE.csv       ; in place of preset and harvests: which run of memstress
+ *	                                  ; predicts each row (analysis/timing.h)
+ *	            published_bytes       ; memory of each vCPU as it was measured
+ *	            bytes                 ; and as it is run
  *	[policy]    NAME = DIRTY          ; a policy of the evidence and the one that predicts it
  *	            NAME = DIRTY identify ; its time tells the number of shadow pages, no more
  *	[series NAME]
@@ -37,6 +41,9 @@
  *	[latent]    PARAM = N N ...       ; a param chosen from these values by re-simulation
  *	[bounds]    fitted                ; numbers that may be fitted, at most
  *	            median, worst, within15     ; percent, of the rows that are not fitted
+ *	            contended             ; params that rows with contention set, at most 3
+ *	                                  ; (they count as fitted)
+ *	            noise                 ; percent: no sign is asked of smaller differences
  *	            guest_pages           ; for the era's limit of shadow pages
  *	            mmu_pages_permille    ; of them (KVM_PERMILLE_MMU_PAGES, at least 64 pages)
  *
@@ -44,7 +51,7 @@
  */
 #define RECIPE_MAX_SERIES   16
 #define RECIPE_MAX_POLICIES 8
-#define RECIPE_MAX_GROUPS   8
+#define RECIPE_MAX_GROUPS   16
 #define RECIPE_MAX_VALUES   32 /* of a list */
 #define RECIPE_TEXT	    160
 
@@ -79,6 +86,10 @@ struct recipe {
 	char file[RECIPE_TEXT], metric[RECIPE_TEXT], unit[RECIPE_TEXT];
 	char profile[RECIPE_TEXT], preset[RECIPE_TEXT];
 	uint64_t harvests;
+	char runs[RECIPE_TEXT];		 /* "": rows are GET_DIRTY_LOG calls */
+	uint64_t published_bytes, bytes; /* per vCPU, as measured and as run */
+	uint64_t contended;		 /* params that contended rows set */
+	double noise;			 /* percent; smaller differences have no sign */
 	struct recipe_policy policy[RECIPE_MAX_POLICIES];
 	size_t n_policies;
 	struct recipe_series series[RECIPE_MAX_SERIES];

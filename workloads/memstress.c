@@ -219,6 +219,8 @@ static int layout(struct memstress *m)
 	m->pages = (o->bytes >> 12) * o->vcpus;
 	if (m->pages % o->slots)
 		return invalid(o, "the pages cannot be divided evenly into the slots");
+	if (o->guest_level > 1 && m->pages % 512)
+		return invalid(o, "with 2M pages of the guest's all memory is a multiple of 2M");
 	m->slot_pages = m->pages / o->slots;
 	m->low_pages = memstress_low_pages(m->pages);
 	if (m->pages + m->low_pages + host_page > MAX_GFN)
@@ -232,6 +234,8 @@ static int layout(struct memstress *m)
 					  m->low_pages << 12, gfn << 12);
 		gfn = o->gpa >> 12;
 	}
+	if (o->guest_level > 1)
+		gfn &= ~511ull;
 	m->gpa = gfn << 12;
 	return 0;
 }

@@ -16,8 +16,8 @@
  * other, and a main thread that measures what switching logging on, each pass, getting and clearing
  * the log, and switching it off take.
  *
- * The guest is in long mode with 4K PTEs for the test memory at gva 0xc0000000, one set of page
- * tables for all vCPUs, in slot 0. The test memory is the highest that the guest's physical
+ * The guest is in long mode with 4K or 2M PTEs for the test memory at gva 0xc0000000, one set of
+ * page tables for all vCPUs, in slot 0. The test memory is the highest that the guest's physical
  * addresses reach, in equal slots from 1 on. One pass is the populating one, in which every page is
  * written; then iterations with the write percentage. A thread that has nothing to do spins, so
  * that all CPUs are busy all the time (see model/host/machine.h).
@@ -35,6 +35,7 @@ struct memstress_opts {
 	uint32_t iterations;	 /* -i; 1 or more */
 	bool evil;		 /* -e: vCPUs run while logging is being switched off */
 	uint64_t gpa;		 /* -p: of the test memory; 0: at the top */
+	unsigned guest_level;	 /* of the guest's PTEs for it: 0, 1: 4 KiB; 2: 2 MiB */
 	unsigned host_level;	 /* -s: of the pages behind it */
 	bool populated;		 /* no host page has to be made by the populating pass */
 	enum mmu_kind mmu;	 /* not MMU_SHADOW_FLAT32 */

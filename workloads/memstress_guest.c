@@ -11,6 +11,7 @@
 #define PORT_UCALL     0x1000
 #define TABLE_ENTRY    0x07ull /* P RW US */
 #define LEAF	       0x03ull /* P RW, as the selftest's tables have: A and D are the CPU's */
+#define LARGE	       0x80ull /* PS */
 #define ENTRIES	       512ull
 #define ADDRESS_MASK   0xffffffffff000ull
 
@@ -37,19 +38,21 @@ static uint64_t table_below(struct memstress *m, uint64_t table, uint64_t index,
 	return entry & ADDRESS_MASK;
 }
 
-static void map(struct memstress *m, uint64_t gva, uint64_t gpa, uint64_t pages, uint64_t *next)
+/* @shift: log2 of what a leaf maps. */
+static void map(struct memstress *m, uint64_t gva, uint64_t gpa, uint64_t n, unsigned shift,
+		uint64_t *next)
 {
-	uint64_t table = 0;
+	uint64_t table = 0, leaf = shift > 12 ? LEAF | LARGE : LEAF;
 
-	for (uint64_t i = 0; i < pages; i++, gva += 4096, gpa += 4096) {
-		uint64_t index = gva >> 12 & (ENTRIES - 1);
+	for (uint64_t i = 0; i < n; i++, gva += 1ull << shift, gpa += 1ull << shift) {
+		uint64_t index = gva >> shift & (ENTRIES - 1);
 
 		if (!i || !index) {
 			table = MEMSTRESS_CR3;
-			for (unsigned shift = 39; shift > 12; shift -= 9)
-				table = table_below(m, table, gva >> shift & (ENTRIES - 1), next);
+			for (unsigned s = 39; s > shift; s -= 9)
+				table = table_below(m, table, gva >> s & (ENTRIES - 1), next);
 		}
-		kvm_write_guest_u64(m->kvm, table + index * 8, gpa | LEAF);
+		kvm_write_guest_u64(m->kvm, table + index * 8, gpa | leaf);
 	}
 }
 
@@ -57,8 +60,11 @@ void memstress_tables(struct memstress *m)
 {
 	uint64_t next = MEMSTRESS_CR3 + 4096;
 
-	map(m, CODE, CODE, 1, &next);
-	map(m, MEMSTRESS_GVA, m->gpa, m->pages, &next);
+	map(m, CODE, CODE, 1, 12, &next);
+	if (m->o->guest_level > 1)
+		map(m, MEMSTRESS_GVA, m->gpa, m->pages / ENTRIES, 21, &next);
+	else
+		map(m, MEMSTRESS_GVA, m->gpa, m->pages, 12, &next);
 }
 
 /* ---- the loop ---- */

@@ -10,6 +10,11 @@
 	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .get_kicks = true,         \
 	.zap_collapsible = true, .huge_pages = true
 
+/* Masks of dirty bits: 3.5; the slots' rmaps took the place of slot bitmaps in 3.9. */
+#define LINUX_3_5                                                                                  \
+	.dirty = "mask", .spte = "none", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,                 \
+	.hash_shift = 10, .slot_bitmap = true
+
 static const struct kvm_preset presets[] = {
 	{
 		.name = "6.1-shadow",
@@ -66,6 +71,18 @@ static const struct kvm_preset presets[] = {
 		.summary = "Linux 5.18 and a series that splits shadow pages' large mappings early",
 		LINUX_5_16,
 		.eager_split = EAGER_SPLIT_ALL,
+	},
+	{
+		.name = "3.6",
+		.summary = "Linux 3.6: as 3.5, but write protection of logging is lifted without "
+			   "mmu_lock",
+		LINUX_3_5,
+		.fast_page_fault = true,
+	},
+	{
+		.name = "3.5",
+		.summary = "Linux 3.5: a dirty log call protects by the bits that it takes",
+		LINUX_3_5,
 	},
 	{
 		/* Prefetching came with 2.6.37, fast page faults with 3.6, the slot's rmaps took

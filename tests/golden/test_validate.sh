@@ -39,6 +39,11 @@ case ${kvmsim%/kvmsim} in
 		ok "${p%%:*}.ini is what calibrate writes" cmp -s "$dir/p.ini" \
 			"model/profiles/${p%%:*}.ini"
 	done
+	# Runs of vCPUs: the series that have rows of few, each judged; rows that none of them says.
+	check 'runs of 4 vCPUs' 0 'Populate memory time' "$kvmsim" validate --vcpus 4 --csv \
+		--recipe $evidence/eager_split_dirty_log_perf.ini
+	ok 'every row of the file' [ "$(grep -c '^analysis' "$dir/out")" = \
+		"$(($(wc -l <$evidence/eager_split_dirty_log_perf.csv) - 1))" ]
 	# A recipe that says other than the profile it names: "fitted" would be said of another fit.
 	sed 's/^guest_pollution = 8/guest_pollution = 9/' $evidence/kvm_pvm.ini >"$dir/other.ini"
 	check 'another param' 3 'has another guest_pollution, 8, and' "$kvmsim" validate \

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_ANALYSIS_TIMING_H
+#define KVMSIM_ANALYSIS_TIMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/calibrate.h"
+#include "analysis/recipe.h"
+
+/*
+ * Evidence of another kind than evidence.h's: times that a benchmark printed, each predicted by a
+ * run of memstress. Rows are those of a CSV file (series, metric, unit, x_name, x, policy, value; x
+ * is the number of vCPUs, or empty); a table of runs says for each series, metric and policy
+ *
+ *	row	what memstress calls it ("Enabling dirty logging time"), or "-": cannot tell
+ *	options	of `kvmsim memstress` but -v, --profile
+ *	fit	the x of the rows that a calibration may fit
+ *	judge	time: value and ratios are; ratio: the value is not comparable, ratios are; no:
+ *neither note	why, for people
+ *
+ * A run is smaller than what was measured: the recipe's `bytes` per vCPU, or -b, in place of
+ * published_bytes, and the time is multiplied. What is judged are ratios: of two policies at the
+ * same x, and of each x to the least (growth).
+ */
+struct profile;
+struct timing_cache;
+
+struct timing_run {
+	char *series, *metric, *policy, *row, *options, *note;
+	uint64_t fit[RECIPE_MAX_VALUES];
+	size_t n_fit;
+	enum { JUDGE_TIME, JUDGE_RATIO, JUDGE_NO } judge;
+	unsigned long line;
+};
+
+struct timing_row {
+	unsigned long line;
+	const struct timing_run *run;
+	uint64_t x;	 /* vCPUs; 0: not stated */
+	double measured; /* seconds */
+	bool fitted;
+	double predicted; /* seconds; 0: cannot tell */
+};
+
+struct timing {
+	const struct recipe *recipe;
+	char *path;
+	struct timing_run *runs;
+	size_t n_runs;
+	struct timing_row *rows;
+	size_t n_rows;
+	struct timing_cache *cache;
+};
+
+/* Reads the rows of @path, or of the file that the recipe names where it is NULL, and the recipe's
+ * table of runs. The recipe outlives it. Errors: those of csv_read(); KVMSIM_EPARSE (a row that no
+ * run predicts, a run without a row, wrong options). */
+int timing_load(const char *path, const struct recipe *recipe, const struct kvmsim_errsink *errors,
+		struct timing **out);
+void timing_free(struct timing *t);
+
+/* Fills in the predictions; @quick: only of rows with at most this x (0: all). Others have 0. */
+int timing_predict(struct timing *t, const struct profile *profile, uint64_t quick,
+		   const struct kvmsim_errsink *errors);
+
+/* Prices from the rows that are fitted: single-task rows as they are; of rows of several vCPUs,
+ * each of which does the same, one vCPU's share. What they waited for each other and for lines is
+ * taken off as simulated, which takes a few rounds. Errors as calibrate(). */
+int timing_calibrate(struct timing *t, const struct kvmsim_errsink *errors,
+		     struct calibration *out);
+
+/* What the ratios of one series say. */
+struct timing_judgement {
+	const char *series;
+	size_t n_rows, n_fitted, n_told;
+	size_t n_times, n_ratios, n_growths; /* judged: not all of it fitted */
+	double times, ratios, growths;	     /* median errors, fractions */
+	size_t n_signs, n_wrong;	     /* differences beyond the noise; wrong ones */
+	double median;			     /* of ratios and growths together */
+	bool pass;
+};
+/* One per series, in the file's order; malloc'd. KVMSIM_ENOMEM. */
+int timing_judge(const struct timing *t, struct timing_judgement **out, size_t *n);
+
+#endif

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/timing_report.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/output.h"
+#include "analysis/timing_priv.h"
+#include "model/sim/profile.h"
+
+static const char *role(const struct timing_row *row)
+{
+	if (timing_untold(row->run))
+		return "cannot tell";
+	if (!(row->predicted > 0))
+		return "not run";
+	if (row->fitted)
+		return "fitted";
+	return row->run->judge == JUDGE_NO ? "shown" : "predicted";
+}
+
+static bool comparable(const struct timing_row *row)
+{
+	return row->predicted > 0 && row->run->judge != JUDGE_RATIO;
+}
+
+static void row_cells(struct table *tab, const struct timing_row *row)
+{
+	table_cell(tab, "%s", row->run->metric);
+	table_cell(tab, "%s", row->run->policy);
+	if (row->x)
+		table_cell(tab, "%llu", (unsigned long long)row->x);
+	else
+		table_cell(tab, "%s", "");
+	if (row->predicted > 0)
+		table_cell(tab, "%.6f", row->predicted);
+	else
+		table_cell(tab, "%s", "");
+	table_cell(tab, "%.6f", row->measured);
+	if (comparable(row))
+		table_cell(tab, "%+.1f%%", 100 * (row->predicted / row->measured - 1));
+	else
+		table_cell(tab, "%s", "");
+	table_cell(tab, "%s", role(row));
+}
+
+static int print_rows(const struct timing *t, const char *series)
+{
+	const char *const heads[] = {"metric",	 "policy", "vCPUs", "predicted",
+				     "measured", "error",  "row"};
+	struct table *tab = table_create("llrrrrl");
+	const struct timing_run *said = NULL;
+	int err;
+
+	if (!tab)
+		return KVMSIM_ENOMEM;
+	printf("%s\n\n", series);
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+		table_cell(tab, "%s", heads[i]);
+	for (size_t i = 0; i < t->n_rows; i++)
+		if (!strcmp(t->rows[i].run->series, series))
+			row_cells(tab, &t->rows[i]);
+	err = table_print(tab, stdout);
+	table_free(tab);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		const struct timing_run *run = t->rows[i].run;
+
+		if (strcmp(run->series, series) || !*run->note || run == said)
+			continue;
+		if (said && !strcmp(said->note, run->note))
+			continue;
+		said = run;
+		printf("  %s: ", run->metric);
+		out_wrapped(run->note, 4, stdout);
+	}
+	printf("\n");
+	return err;
+}
+
+static void error_cell(struct table *tab, double error, size_t n)
+{
+	if (n)
+		table_cell(tab, "%.1f%% of %zu", 100 * error, n);
+	else
+		table_cell(tab, "%s", "");
+}
+
+static int print_series(const struct timing *t, const struct timing_judgement *j, size_t n)
+{
+	const char *const heads[] = {"series", "rows",	 "fitted",	   "told",	  "times",
+				     "ratios", "growth", "ratios, growth", "wrong signs", "pass"};
+	struct table *tab = table_create("lrrrrrrrrl");
+	int err;
+
+	if (!tab)
+		return KVMSIM_ENOMEM;
+	printf("Median errors of what was not fitted; bound %g%% on ratios and growth together, no "
+	       "wrong sign\nof a difference of more than %g%%:\n\n",
+	       t->recipe->median, t->recipe->noise);
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+		table_cell(tab, "%s", heads[i]);
+	for (size_t i = 0; i < n; i++) {
+		table_cell(tab, "%s", j[i].series);
+		table_cell(tab, "%zu", j[i].n_rows);
+		table_cell(tab, "%zu", j[i].n_fitted);
+		table_cell(tab, "%zu", j[i].n_told);
+		error_cell(tab, j[i].times, j[i].n_times);
+		error_cell(tab, j[i].ratios, j[i].n_ratios);
+		error_cell(tab, j[i].growths, j[i].n_growths);
+		error_cell(tab, j[i].median, j[i].n_ratios + j[i].n_growths);
+		table_cell(tab, "%zu of %zu", j[i].n_wrong, j[i].n_signs);
+		table_cell(tab, "%s", j[i].pass ? "pass" : "FAIL");
+	}
+	err = table_print(tab, stdout);
+	table_free(tab);
+	return err;
+}
+
+int timing_print(const struct timing *t, const struct timing_judgement *j, size_t n,
+		 const struct profile *profile)
+{
+	const struct recipe *r = t->recipe;
+	int err = 0;
+
+	printf("%s: seconds, of %s; runs have 1/%g of the memory\n\n", t->path,
+	       profile_machine(profile), (double)r->published_bytes / (double)r->bytes);
+	for (size_t i = 0; i < n && !err; i++)
+		err = print_rows(t, j[i].series);
+	err = err ? err : print_series(t, j, n);
+	printf("\n%zu numbers are fitted, %llu of them on rows with contention\n", recipe_fitted(r),
+	       (unsigned long long)r->contended);
+	return err;
+}
+
+void timing_csv(const struct timing *t)
+{
+	static const char *const names[] = {"file",  "line", "series", "metric",   "policy",
+					    "vcpus", "row",  "fit",    "measured", "predicted"};
+	struct csv_out c = {.to = stdout};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		csv_text(&c, names[i]);
+	csv_end_row(&c);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		const struct timing_row *row = &t->rows[i];
+
+		csv_text(&c, t->path);
+		csv_field(&c, "%lu", row->line);
+		csv_text(&c, row->run->series);
+		csv_text(&c, row->run->metric);
+		csv_text(&c, row->run->policy);
+		csv_field(&c, "%llu", (unsigned long long)row->x);
+		csv_text(&c, role(row));
+		csv_text(&c, row->fitted ? "yes" : "no");
+		csv_field(&c, "%.9f", row->measured);
+		if (row->predicted > 0)
+			csv_field(&c, "%.9f", row->predicted);
+		else
+			csv_text(&c, NULL);
+		csv_end_row(&c);
+	}
+}
+
+static json_t *row_json(const struct timing_row *row)
+{
+	json_t *j = json_object();
+
+	json_put(j, "line", json_u64(row->line));
+	json_put(j, "series", json_string(row->run->series));
+	json_put(j, "metric", json_string(row->run->metric));
+	json_put(j, "policy", json_string(row->run->policy));
+	json_put(j, "vcpus", json_u64(row->x));
+	json_put(j, "row", json_string(role(row)));
+	json_put(j, "measured", json_real(row->measured));
+	if (row->predicted > 0)
+		json_put(j, "predicted", json_real(row->predicted));
+	if (*row->run->note)
+		json_put(j, "note", json_string(row->run->note));
+	return j;
+}
+
+static json_t *series_json(const struct timing_judgement *s)
+{
+	json_t *j = json_object();
+
+	json_put(j, "series", json_string(s->series));
+	json_put(j, "n_rows", json_u64(s->n_rows));
+	json_put(j, "n_fitted", json_u64(s->n_fitted));
+	json_put(j, "n_told", json_u64(s->n_told));
+	json_put(j, "median_ratio_error", json_real(s->ratios));
+	json_put(j, "n_ratios", json_u64(s->n_ratios));
+	json_put(j, "median_growth_error", json_real(s->growths));
+	json_put(j, "n_growths", json_u64(s->n_growths));
+	json_put(j, "median_error", json_real(s->median));
+	json_put(j, "n_signs", json_u64(s->n_signs));
+	json_put(j, "n_wrong_signs", json_u64(s->n_wrong));
+	json_put(j, "pass", json_boolean(s->pass));
+	return j;
+}
+
+json_t *timing_json(const struct timing *t, const struct timing_judgement *j, size_t n,
+		    const struct profile *profile)
+{
+	json_t *o = json_object(), *rows = json_array(), *series = json_array();
+
+	json_put(o, "file", json_string(t->path));
+	json_put(o, "profile", json_string(profile_name(profile)));
+	json_put(o, "profile_checksum", json_hex64(profile_checksum(profile)));
+	for (size_t i = 0; i < t->n_rows; i++)
+		json_array_append_new(rows, row_json(&t->rows[i]));
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(series, series_json(&j[i]));
+	json_put(o, "rows", rows);
+	json_put(o, "series", series);
+	return o;
+}

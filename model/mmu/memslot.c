@@ -136,13 +136,17 @@ static bool alloc_bitmap(struct kvm *kvm, struct kvm_memory_slot *slot)
 	return true;
 }
 
-/* What a bitmap that was just made costs, when it is filled. */
+/* What a bitmap that was just made costs. */
 static void charge_bitmap(struct task *t, struct kvm *kvm, const struct kvm_memory_slot *slot,
 			  bool logged)
 {
 	uint64_t words = memslot_bitmap_words(slot);
 
-	if (!logged || !initially_all_set(kvm))
+	if (!logged || !slot->dirty_bitmap)
+		return;
+	/* and as much for what a call takes out of it */
+	charge(t, COUNT_bitmap_alloc, (2 * words * 8 + PAGE_SIZE - 1) / PAGE_SIZE);
+	if (!initially_all_set(kvm))
 		return;
 	charge(t, COUNT_bitmap_set, words);
 	kvm_touch(t, kvm, slot->bitmap_addr, (uint32_t)(words * 8), true);

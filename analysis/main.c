@@ -6,7 +6,7 @@
 
 /* The verbs, in the order of --help: as a person meets them. */
 static const struct verb *const verbs[] = {
-	&verb_list,   &verb_replay, &verb_compare, &verb_memstress, &verb_validate, &verb_calibrate,
+	&verb_list,   &verb_replay, &verb_compare, &verb_memstress, &verb_converge, &verb_validate, &verb_calibrate,
 	&verb_record, &verb_import, &verb_info,	   &verb_store,	    NULL,
 };
 

@@ -146,6 +146,12 @@ int run_input_open(const struct run_opts *o, struct run_input *in)
 	return err;
 }
 
+void run_input_endless(struct run_input *in)
+{
+	if (in->scenario && !in->scenario->workload->explicit_rounds)
+		in->scenario->n_rounds = UINT64_MAX;
+}
+
 bool run_input_torn(const struct run_input *in)
 {
 	return in->trace && trace_stats(in->trace).torn;

@@ -26,6 +26,8 @@ struct run_input {
 
 /* Errors as run_model()'s. On an error nothing is left open. */
 int run_input_open(const struct run_opts *opts, struct run_input *in);
+/* A generated scenario's streams have no end from now on; other streams keep theirs. */
+void run_input_endless(struct run_input *in);
 /* Whether the trace ended early. */
 bool run_input_torn(const struct run_input *in);
 void run_input_close(struct run_input *in);

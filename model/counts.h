@@ -20,6 +20,7 @@
 	X(pio_exit, "port access handed to userspace")                                             \
 	X(kvm_run, "KVM_RUN entered and left")                                                     \
 	X(ioctl, "entry to and return from another ioctl")                                         \
+	X(send_page, "page read and sent by a migration")                                          \
 	X(emulate, "instruction emulated")                                                         \
 	X(vcpu_request, "request of a vCPU served at entry")                                       \
 	/* faults */                                                                               \

@@ -15,6 +15,7 @@ static const struct workload *const workloads[] = {
 	&workload_framebuffer,
 	&workload_migration,
 	&workload_pagelist,
+	&workload_writer,
 };
 
 size_t workload_count(void)
@@ -196,7 +197,7 @@ static int find_workload(const struct parser *p, struct scenario *s)
 	}
 	if (!s->workload) {
 		kvmsim_err(p->errors, KVMSIM_EPARSE,
-			   "%s:%u: no workload '%s'; there are framebuffer, migration, pagelist",
+			   "%s:%u: no workload '%s'; there are framebuffer, migration, pagelist, writer",
 			   p->path, e->line, e->value);
 		return KVMSIM_EPARSE;
 	}

@@ -17,7 +17,7 @@
  *policies see the same guest.
  *
  *	[scenario]
- *	workload = framebuffer | migration | pagelist
+ *	workload = framebuffer | migration | pagelist | writer
  *	preset   = 2.6.36              ; optional: the run's preset unless --kernel is given
  *	vcpus    = 1
  *	slots    = ram:0:261888 vram:0xfd000:4096     ; name:base gfn:pages[:4k|2m|1g]
@@ -115,6 +115,7 @@ int scenario_check_round(const struct scenario *s, uint64_t accesses,
 /* Appends one access of @len bytes at byte @offset of the target slot. */
 void round_access(struct round_ops *out, enum guest_op_kind kind, uint64_t offset, uint16_t len);
 
-extern const struct workload workload_framebuffer, workload_migration, workload_pagelist;
+extern const struct workload workload_framebuffer, workload_migration, workload_pagelist,
+	workload_writer;
 
 #endif

@@ -132,12 +132,14 @@ long kvm_reset_dirty_rings(struct task *t, struct kvm *kvm)
 	return task_canceled(t) ? KVMSIM_ECANCELED : n;
 }
 
-/* The lock is held. */
-static long reap(struct task *t, struct kvm *kvm)
+/* Of one vCPU, or of all: NULL. The lock is held. */
+static long reap(struct task *t, struct kvm *kvm, struct kvm_vcpu *only)
 {
 	long n = 0, r;
 
 	for (uint32_t i = 0; i < kvm->n_vcpus; i++) {
+		if (only && kvm->vcpus[i] != only)
+			continue;
 		r = kvm_collect_dirty_ring(t, kvm->vcpus[i]);
 		if (r < 0)
 			return r;
@@ -154,21 +156,37 @@ static int reap_lock(struct task *t, struct kvm *kvm)
 	return r ? r : mutex_lock(t, &kvm->ring_user->lock);
 }
 
-long kvm_reap_dirty_rings(struct task *t, struct kvm *kvm)
+static long lock_and_reap(struct task *t, struct kvm *kvm, struct kvm_vcpu *only)
 {
-	uint16_t was;
-	long r;
+	uint16_t was = activity_enter(t, ACT_userspace);
+	long r = reap_lock(t, kvm);
 
-	if (!kvm->dirty->reset_rings)
-		return KVMSIM_EINVAL;
-	was = activity_enter(t, ACT_userspace);
-	r = reap_lock(t, kvm);
 	if (!r) {
-		r = reap(t, kvm);
+		r = reap(t, kvm, only);
 		mutex_unlock(t, &kvm->ring_user->lock);
 	}
 	activity_leave(t, was);
 	return r;
+}
+
+long kvm_reap_dirty_rings(struct task *t, struct kvm *kvm)
+{
+	return kvm->dirty->reset_rings ? lock_and_reap(t, kvm, NULL) : KVMSIM_EINVAL;
+}
+
+long kvm_reap_dirty_ring(struct task *t, struct kvm_vcpu *v)
+{
+	return v->dirty_ring ? lock_and_reap(t, v->kvm, v) : KVMSIM_EINVAL;
+}
+
+uint32_t kvm_dirty_ring_size(const struct kvm_vcpu *v)
+{
+	return v->dirty_ring ? v->dirty_ring->size : 0;
+}
+
+uint32_t kvm_dirty_ring_pages(const struct kvm_vcpu *v)
+{
+	return v->dirty_ring ? v->dirty_ring->fetch_index : 0;
 }
 
 /* What was reported of the slot since the last time, and forgets it. */
@@ -202,7 +220,7 @@ long ring_collect_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *
 	long r = reap_lock(t, kvm);
 
 	if (!r) {
-		r = reap(t, kvm);
+		r = reap(t, kvm, NULL);
 		r = r < 0 ? r : take_bitmap(t, kvm, slot, bitmap);
 		mutex_unlock(t, &kvm->ring_user->lock);
 	}

@@ -21,6 +21,13 @@ long kvm_reset_dirty_rings(struct task *t, struct kvm *kvm);
 /* Both, for all vCPUs, one task at a time. Returns the number of entries collected; errors as
  * above. */
 long kvm_reap_dirty_rings(struct task *t, struct kvm *kvm);
+/* The same for one vCPU's ring, as a VMM does that limits each vCPU's dirty rate. */
+long kvm_reap_dirty_ring(struct task *t, struct kvm_vcpu *v);
+
+/* Entries of the vCPU's ring; 0 without one. */
+uint32_t kvm_dirty_ring_size(const struct kvm_vcpu *v);
+/* Entries that userspace has read from it so far, modulo 2^32; 0 without one. */
+uint32_t kvm_dirty_ring_pages(const struct kvm_vcpu *v);
 
 /* The VMM's part of a vCPU's thread when KVM_RUN has returned with KVM_EXIT_DIRTY_RING_FULL, on
  * that thread; KVM_RUN is called again when it returns 0. It exits at once while the ring is still

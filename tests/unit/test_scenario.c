@@ -67,7 +67,8 @@ static void refuses(void)
 	refuse("", KVMSIM_EPARSE, "s.ini: no 'workload' in a section [scenario]");
 	refuse("nonsense\n", KVMSIM_EPARSE, "s.ini:1: expected [section] or KEY = VALUE");
 	refuse("[scenario]\nworkload = games\n", KVMSIM_EPARSE,
-	       "s.ini:2: no workload 'games'; there are framebuffer, migration, pagelist");
+	       "s.ini:2: no workload 'games'; there are framebuffer, migration, "
+	       "pagelist, writer");
 	refuse("[scenario]\nworkload = pagelist\n", KVMSIM_EPARSE, "s.ini: no 'slots'");
 	refuse(HEAD "colour = 3\n", KVMSIM_EPARSE,
 	       "s.ini:4: unknown key 'colour' of workload pagelist");

@@ -107,8 +107,8 @@ static int slow_down(struct precopy *m)
 	if (o->throttle == PRECOPY_DIRTY_LIMIT)
 		return precopy_limit_start(m);
 	if (o->throttle == PRECOPY_AUTO_CONVERGE) {
-		m->throttle = m->throttle ? m->throttle + o->throttle_increment
-					  : o->throttle_initial;
+		m->throttle =
+			m->throttle ? m->throttle + o->throttle_increment : o->throttle_initial;
 		if (m->throttle > o->throttle_max)
 			m->throttle = o->throttle_max;
 	}
@@ -274,11 +274,14 @@ static void on_stall(void *ctx, const struct kvm_stall *s)
 {
 	struct precopy *m = ctx;
 	struct precopy_stall *longest = &m->result->longest_stall;
+	struct precopy_vcpu *v = &m->vcpus[s->vcpu];
+	cycles_t cycles = s->cycles - v->slept_in_run;
 
-	if (!m->started || s->start < m->start || s->cycles <= longest->cycles)
+	v->slept_in_run = 0;
+	if (!m->started || s->start < m->start || cycles <= longest->cycles)
 		return;
 	*longest = (struct precopy_stall){.start = s->start - m->start,
-					  .cycles = s->cycles,
+					  .cycles = cycles,
 					  .vcpu = s->vcpu,
 					  .operation = s->why.operation};
 	snprintf(longest->by, sizeof(longest->by), "%s", s->why.by ? task_name(s->why.by) : "");

@@ -75,7 +75,7 @@ struct precopy_guest {
 	cycles_t throttled; /* asleep by the VMM's order */
 	cycles_t stopped;   /* the VM is stopped */
 	cycles_t waited;    /* for locks, IPIs and memslots */
-	/* What is left are faults and exits. */
+			    /* What is left are faults and exits. */
 };
 
 /* From the end of a collection to the end of the next one; the last one with the vCPUs stopped. */
@@ -93,7 +93,8 @@ struct precopy_round {
 	struct precopy_guest guest;
 };
 
-struct precopy_stall { /* of a vCPU in KVM_RUN: model/guest/watch.h */
+/* Of a vCPU in KVM_RUN (model/guest/watch.h), but for what a dirty limit has it sleep. */
+struct precopy_stall {
 	cycles_t start, cycles;
 	uint32_t vcpu;
 	unsigned operation; /* KVM_OP_*: of whom it waited for longest */

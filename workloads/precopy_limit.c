@@ -15,12 +15,15 @@ static int on_ring_full(struct kvm_vcpu *vcpu, void *ctx)
 {
 	struct precopy *m = ctx;
 	struct precopy_vcpu *v = &m->vcpus[vcpu_id(vcpu)];
+	cycles_t slept = v->throttled;
 	long r = kvm_reap_dirty_ring(v->task, vcpu);
 
 	if (r < 0)
 		return (int)r;
 	r = sync(v->task);
-	return r ? (int)r : precopy_sleep(v, v->sleep);
+	r = r ? r : precopy_sleep(v, v->sleep);
+	v->slept_in_run += v->throttled - slept;
+	return (int)r;
 }
 
 /* How long the ring takes to fill, at the highest rate seen. */

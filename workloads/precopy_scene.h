@@ -5,8 +5,8 @@
 #include "model/guest/interp.h"
 #include "workloads/precopy.h"
 
-/* What the files of a migration share: precopy.c (the migration thread), precopy_send.c (its bitmaps
- * and the link), precopy_guest.c (vCPU threads), precopy_limit.c (the dirty limit). */
+/* What the files of a migration share: precopy.c (the migration thread), precopy_send.c (its
+ * bitmaps and the link), precopy_guest.c (vCPU threads), precopy_limit.c (the dirty limit). */
 #define PRECOPY_OPS 1024
 
 struct precopy_vcpu {
@@ -28,7 +28,8 @@ struct precopy_vcpu {
 	cycles_t throttled, stopped_for;
 	struct precopy_guest first, before; /* at the migration's, the round's start */
 	/* Dirty limit. */
-	cycles_t sleep; /* per full ring */
+	cycles_t sleep;	       /* per full ring */
+	cycles_t slept_in_run; /* of the stall that has not ended */
 	uint32_t ring_pages;
 };
 

@@ -75,7 +75,6 @@ struct args {
 	struct precopy_opts o;
 	const char *profile;
 	int throttle_option; /* one that goes with --auto-converge; 0: none was given */
-	unsigned host_level; /* of all slots; 0: as the input says */
 	bool strict, json, csv, help;
 };
 
@@ -136,7 +135,7 @@ static bool host_pages(struct args *a)
 
 	for (unsigned i = 0; i < 3; i++) {
 		if (!strcmp(optarg, sizes[i])) {
-			a->host_level = i + 1;
+			a->run.host_level = i + 1;
 			return true;
 		}
 	}
@@ -309,7 +308,7 @@ static int migrate(struct args *a, struct run_input *in)
 	for (uint32_t i = 0; i < in->n_slots; i++)
 		slots[i] = (struct precopy_slot){.base_gfn = in->slots[i].base_gfn,
 						 .npages = in->slots[i].npages,
-						 .host_level = a->host_level,
+						 .host_level = in->slots[i].host_level,
 						 .logged = in->slots[i].logged};
 	a->o.slots = slots;
 	a->o.n_slots = in->n_slots;

@@ -75,7 +75,7 @@ fi
 
 # ---- examples: in a folder of their own, with the repository's files beside them ----
 mkdir "$dir/run" "$dir/bin"
-for f in traces tests docs analysis; do
+for f in traces tests docs analysis workloads; do
 	ln -s "$root/$f" "$dir/run/$f"
 done
 ln -s "$kvmsim" "$dir/bin/kvmsim"

@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The converge verb: output in three forms, repeats, gates, bad input, signals.
+#   test_converge.sh BUILDDIR
+# shellcheck source=tests/golden/lib.sh
+. "$(dirname "$0")/lib.sh"
+writer=$(dirname "$0")/../../workloads/writer.ini
+
+converge() { # CODE ARGUMENT...
+	converge_code=$1
+	shift
+	run "$converge_code" converge "$@"
+}
+refuses() { # NAME CODE WORDS ARGUMENT...
+	refused=$1 refused_code=$2 words=$3
+	shift 3
+	bad "$refused" "$refused_code" converge "$@"
+	ok "$refused: message" says "$words" err
+}
+column() { head -n 1 "$dir/out" | tr , '\n' | grep -nx "$1" | cut -d: -f1; }
+# The sum of a column of the CSV.
+total() { cut -d, -f"$(column "$1")" "$dir/out" | awk 'NR > 1 { n += $1 } END { printf "%d", n }'; }
+
+cat >"$dir/still.ini" <<END
+[scenario]
+workload = writer
+slots = ram:0:32768
+rounds = 10
+interval = 1000000
+stores = 0
+END
+cat >"$dir/busy.ini" <<END
+[scenario]
+workload = writer
+vcpus = 2
+slots = ram:0:16384
+rounds = 10
+interval = 1000000
+stores = 50
+END
+
+# ---- 128 MiB that nobody stores to, over 64 MiB/s: two seconds, one round, and the stop ----
+set -- --dirty mask --profile unit --bandwidth 64M
+ok 'still: csv' converge 0 --scenario "$dir/still.ini" "$@" --csv
+ok 'still: rows' [ "$(wc -l <"$dir/out")" -eq 3 ]
+ok 'still: pages' [ "$(total pages)" -eq 32768 ]
+ok 'still: bytes' [ "$(total bytes)" -eq $((32768 * 4104)) ]
+ok 'still: nothing dirty' [ "$(total dirty_pages)" -eq 0 ]
+ms=$(total time_ms)
+# of 2003.9
+ok "still: $ms ms, 2003 to 2005 wanted" [ $(((ms - 2003) / 3)) -eq 0 ]
+ok 'still: half zero' converge 0 --scenario "$dir/still.ini" "$@" --csv --zero-pages 50
+ok 'still: half zero: bytes' [ "$(total bytes)" -eq $((16384 * 4104 + 16384 * 9)) ]
+ok 'still: one slot' converge 0 --scenario "$dir/still.ini" "$@" --csv --slot ram
+ok 'still: late' converge 0 --scenario "$dir/still.ini" "$@" --json --warmup 5000
+ok 'still: late: not in the time' says '"total-time": 200[345]\.' out
+
+# ---- forms, repeats ----
+set -- --scenario "$writer" --profile unit --bandwidth 100M --downtime-limit 50 --auto-converge
+ok 'table' converge 0 "$@" --dirty mask
+ok 'table: no messages' quiet
+ok 'table: no trailing blanks' sh -c "! grep -q ' \$' '$dir/out'"
+ok 'table: verdict' says '^converged: total time .*, downtime .* of 50 ms allowed' out
+ok 'table: the guest' says '^guest: instructions .* throttled [1-9]' out
+ok 'json' converge 0 "$@" --dirty mask --json
+cp "$dir/out" "$dir/first.json"
+ok 'json: again' converge 0 "$@" --dirty mask --json
+ok 'json: the same' cmp -s "$dir/out" "$dir/first.json"
+ok 'json: status' says '"status": "completed"' out
+ok 'json: another seed' converge 0 "$@" --dirty mask --json --seed 2
+ok 'json: another seed: other pages' sh -c "! cmp -s '$dir/out' '$dir/first.json'"
+for policy in walk hybrid manual,initially-all-set=1 ring; do
+	ok "$policy" converge 0 "$@" --dirty $policy --check --strict
+	ok "$policy: converged" says '^converged' out
+done
+ok 'TDP, 2M pages' converge 0 "$@" --dirty manual --kernel 6.1-tdp --host-pages 2m --eager-page-split N
+ok "CPU's log" converge 0 "$@" --dirty pml --kernel 6.1-tdp --cpu intel
+ok 'a trace' converge 0 "$trace" --slot vram --dirty mask --profile core2-2010 --bandwidth 100M
+ok 'a trace: converged' says '^converged' out
+
+# ---- too slow a link ----
+set -- --scenario "$dir/busy.ini" --profile unit --bandwidth 50M --downtime-limit 10 --max-iterations 8
+ok 'too slow' converge 0 "$@" --dirty mask
+ok 'too slow: why' says 'not converged after .* 8 collections, .* nothing slowed it down' out
+ok 'too slow: a gate' converge 1 "$@" --dirty mask --strict
+ok 'too slow: json' converge 0 "$@" --dirty mask --json
+ok 'too slow: json: status' says '"status": "active"' out
+ok 'too slow: lossy is caught' converge 1 "$@" --dirty lossy
+
+# ---- refused ----
+set -- --scenario "$writer" --profile unit
+refuses 'no policy' 2 '--dirty is missing' "$@"
+refuses 'no profile' 2 '--profile is missing' --scenario "$writer" --dirty mask
+refuses 'no input' 2 'expected one TRACE' --dirty mask --profile unit
+refuses 'two inputs' 2 'expected one TRACE' "$@" --dirty mask "$trace"
+refuses 'no such policy' 2 'no dirty policy' "$@" --dirty nothing
+refuses 'no such option' 2 'unknown option' "$@" --dirty mask --fast
+refuses 'no value' 2 'needs a value' "$@" --dirty mask --bandwidth
+refuses 'bandwidth 0' 2 'bytes per second' "$@" --dirty mask --bandwidth 0
+refuses 'bandwidth of another unit' 2 'bytes per second' "$@" --dirty mask --bandwidth 10Mbit
+refuses 'percent' 2 'zero-pages' "$@" --dirty mask --zero-pages 101
+refuses 'throttle alone' 2 'goes with --auto-converge' "$@" --dirty mask --max-cpu-throttle 50
+refuses 'throttle order' 2 'is above' "$@" --dirty mask --auto-converge --max-cpu-throttle 10
+refuses 'limit without rings' 2 'needs dirty rings' "$@" --dirty mask --dirty-limit 10M
+refuses 'both throttles' 2 'exclude each other' "$@" --dirty ring --dirty-limit 10M --auto-converge
+refuses 'host pages' 2 '4k, 2m or 1g' "$@" --dirty mask --host-pages 3m
+refuses 'no such file' 3 'No such file' --scenario "$dir/none.ini" --dirty mask --profile unit
+refuses 'no such slot' 2 "no slot 'rom'" "$@" --dirty mask --slot rom
+refuses 'no TDP log' 3 'has no page-modification log' "$@" --dirty pml --kernel 6.1-tdp
+sed 's/^stores = .*/working_set = 16385/' "$dir/busy.ini" >"$dir/wide.ini"
+refuses 'working set' 3 'working_set is up to the 16384 pages' --scenario "$dir/wide.ini" \
+	--dirty mask --profile unit
+
+# ---- interrupted ----
+"$kvmsim" converge --scenario "$writer" --profile unit --dirty mask --bandwidth 1k \
+	--max-iterations 1000000 >"$dir/out" 2>"$dir/err" &
+pid=$!
+# it catches the signal once it has begun
+tries=0
+until grep -q '^SigCgt:.*[4567cdef]...$' /proc/$pid/status 2>/dev/null || [ $tries -ge 200 ]; do
+	sleep 0.05
+	tries=$((tries + 1))
+done
+kill -TERM $pid
+wait $pid
+ok 'interrupted' [ $? -eq 130 ]
+ok 'interrupted: one line' one_line
+the_end

@@ -87,7 +87,7 @@ const struct verb verb_memstress = {
 		 "                        has with two-dimensional paging)\n"
 		 "  --dirty POLICY        dirty policy (default manual,initially-all-set=1; with "
 		 "-g\n"
-		 "                        the preset's)\n"
+		 "                        the preset's; by the CPU's log where it has one)\n"
 		 "  --eager-page-split Y  or N: large mappings are split when logging begins\n"
 		 "                        (default: the preset's)\n"
 		 "  --profile PROFILE     built-in profile, or a file (PATH.ini)\n"

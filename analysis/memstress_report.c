@@ -7,6 +7,7 @@
 
 #include "analysis/cli.h"
 #include "analysis/output.h"
+#include "model/guest/personality.h"
 #include "model/policy/preset.h"
 #include "model/sim/profile.h"
 
@@ -38,20 +39,35 @@ static int choose_preset(struct memstress_opts *o)
 	return EXIT_DONE;
 }
 
+/* What the kernel arms with: the CPU's own log where it has one and the tables are nested. */
+static const char *default_dirty(const struct memstress_opts *o, bool get_clears)
+{
+	bool log = o->mmu != MMU_SHADOW_LONG64 && personality_find(o->personality)->pml;
+
+	if (get_clears)
+		return log ? "pml" : preset_find(o->preset)->dirty;
+	return log ? "manual,initially-all-set=1,pml=1" : "manual,initially-all-set=1";
+}
+
 int memstress_settings(struct memstress_opts *o, bool get_clears)
 {
+	const struct dirty_policy *policy;
 	const struct policy_desc *d;
 	struct policy_params params;
 	int code = choose_preset(o);
 
 	if (code)
 		return code;
+	if (!personality_find(o->personality))
+		return refuse("--cpu", o->personality, "there is no such CPU (kvmsim list)");
 	if (!o->dirty)
-		o->dirty =
-			get_clears ? preset_find(o->preset)->dirty : "manual,initially-all-set=1";
+		o->dirty = default_dirty(o, get_clears);
 	if (policy_parse(FAMILY_DIRTY, o->dirty, &cli_errors, &d, &params))
 		return EXIT_USAGE;
-	o->clears = dirty_policy_find(d->name, strlen(d->name))->clear;
+	policy = dirty_policy_find(d->name, strlen(d->name));
+	if (!policy->harvest)
+		return refuse("--dirty", o->dirty, "it keeps no log that could be got");
+	o->clears = policy->clear;
 	return EXIT_DONE;
 }
 

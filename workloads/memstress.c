@@ -10,6 +10,8 @@
 
 /* Guest-physical addresses of 46 bits, as the Xeons of the published rows have. */
 #define MAX_GFN (1ull << (46 - 12))
+/* 1 TiB, for which the model keeps about 10 GiB of tables. */
+#define MAX_PAGES (1ull << 28)
 
 /* ---- rows ---- */
 
@@ -214,8 +216,8 @@ static int layout(struct memstress *m)
 			       "vCPUs, bytes, slots and iterations are 1 or more, the guest pages");
 	if (o->bytes % 4096)
 		return invalid(o, "the bytes per vCPU are a multiple of 4096");
-	if (o->bytes >> 12 > MAX_GFN / o->vcpus)
-		return invalid(o, "more memory than the guest can address");
+	if (o->bytes >> 12 > MAX_PAGES / o->vcpus)
+		return invalid(o, "all vCPUs together have at most 1 TiB");
 	m->pages = (o->bytes >> 12) * o->vcpus;
 	if (m->pages % o->slots)
 		return invalid(o, "the pages cannot be divided evenly into the slots");
@@ -223,8 +225,6 @@ static int layout(struct memstress *m)
 		return invalid(o, "with 2M pages of the guest's all memory is a multiple of 2M");
 	m->slot_pages = m->pages / o->slots;
 	m->low_pages = memstress_low_pages(m->pages);
-	if (m->pages + m->low_pages + host_page > MAX_GFN)
-		return invalid(o, "more memory than the guest can address");
 	gfn = (MAX_GFN - m->pages) & ~(host_page - 1);
 	if (o->gpa) {
 		if (o->gpa % 4096 || o->gpa >> 12 < m->low_pages || o->gpa >> 12 > gfn)

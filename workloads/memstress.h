@@ -26,7 +26,7 @@ struct profile;
 
 struct memstress_opts {
 	uint32_t vcpus;		 /* -v; 1 or more */
-	uint64_t bytes;		 /* -b: per vCPU, a multiple of 4 KiB */
+	uint64_t bytes;		 /* -b: per vCPU, a multiple of 4 KiB; 1 TiB of all at most */
 	uint32_t write_percent;	 /* -w */
 	uint32_t write_fraction; /* -f: every n'th page is written; 0: by percent */
 	bool random_access;	 /* -a */
@@ -76,7 +76,7 @@ struct memstress_row {
 typedef int (*memstress_row_fn)(void *ctx, const struct memstress_row *row);
 
 /* Errors: those of kvm_create_vm(); KVMSIM_EINVAL with a message (options that do not go together,
- * memory that does not fit), KVMSIM_EINTR, KVMSIM_ENOMEM, what @row returned. */
+ * more than 1 TiB), KVMSIM_EINTR, KVMSIM_ENOMEM, what @row returned. */
 int memstress_run(const struct memstress_opts *opts, memstress_row_fn row, void *ctx);
 
 #endif

@@ -150,10 +150,17 @@ static void times_grow_with_the_memory(void)
 
 static void options_that_cannot_be(void)
 {
-	static const char *const bad[] = {
-		"-v 0",		"-b 1X",      "-w 101",
-		"-s nonsense",	"--mmu npt0", "-g --dirty mask",
-		"--kernel 9.9", "-x 31",      "--kernel 6.1-tdp --mmu npt1-tdp0"};
+	static const char *const bad[] = {"--dirty ring",
+					  "--cpu none",
+					  "-v 0",
+					  "-b 1X",
+					  "-w 101",
+					  "-s nonsense",
+					  "--mmu npt0",
+					  "-g --dirty mask",
+					  "--kernel 9.9",
+					  "-x 31",
+					  "--kernel 6.1-tdp --mmu npt1-tdp0"};
 	struct memstress_args a;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -165,6 +172,31 @@ static void options_that_cannot_be(void)
 			argv[argc++] = w;
 		CU_ASSERT_EQUAL(memstress_args_parse(&a, &verb_memstress, argc, argv), EXIT_USAGE);
 	}
+}
+
+/* Memory that the model would not hold, and what does not divide. */
+static void memory_that_cannot_be(void)
+{
+	static const struct memstress_opts good = {.vcpus = 1,
+						   .bytes = 1 << 20,
+						   .slots = 1,
+						   .iterations = 1,
+						   .mmu = MMU_TDP,
+						   .errors = &cli_errors};
+	struct memstress_opts o = good;
+	struct memstress_result r;
+
+	o.bytes = 1ull << 41;
+	CU_ASSERT_EQUAL(memstress_collect(&o, &r), KVMSIM_EINVAL);
+	o = good;
+	o.bytes = 4097;
+	CU_ASSERT_EQUAL(memstress_collect(&o, &r), KVMSIM_EINVAL);
+	o = good;
+	o.slots = 3;
+	CU_ASSERT_EQUAL(memstress_collect(&o, &r), KVMSIM_EINVAL);
+	o = good;
+	o.gpa = 4096;
+	CU_ASSERT_EQUAL(memstress_collect(&o, &r), KVMSIM_EINVAL);
 }
 
 static CU_TestInfo tests[] = {{"prints_the_selftests_rows", prints_the_selftests_rows},

@@ -205,5 +205,6 @@ static CU_TestInfo tests[] = {{"prints_the_selftests_rows", prints_the_selftests
 			      {"overlap_slots_and_evil", overlap_slots_and_evil},
 			      {"times_grow_with_the_memory", times_grow_with_the_memory},
 			      {"options_that_cannot_be", options_that_cannot_be},
+			      {"memory_that_cannot_be", memory_that_cannot_be},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("memstress", tests)

@@ -110,10 +110,10 @@ static int add_row(void *ctx, const struct csv_row *in)
 	struct timing_row row = {.line = in->line, .run = find_run(t, in)}, *grown;
 	int err = 0;
 
-	if (!row.run)
-		return csv_complain(in, "%s predicts no \"%s\" of \"%s\" with \"%s\"",
-				    t->recipe->runs, in->field[COL_METRIC], in->field[COL_SERIES],
-				    in->field[COL_POLICY]);
+	if (!row.run) {
+		t->other++;
+		return 0;
+	}
 	if (*in->field[COL_X]) {
 		err = csv_u64(in, COL_X, &row.x);
 		if (!err && (strcmp(in->field[COL_X_NAME], "vcpus") || !row.x))
@@ -152,7 +152,8 @@ int timing_load(const char *path, const struct recipe *recipe, const struct kvms
 	}
 	err = err ? err : csv_read(t->path, columns, errors, add_row, t);
 	if (!err && !t->n_rows)
-		err = kvmsim_err(errors, KVMSIM_EPARSE, "%s: no row", t->path);
+		err = kvmsim_err(errors, KVMSIM_EPARSE, "%s: no row that %s predicts", t->path,
+				 recipe->runs);
 	free(runs);
 	if (err) {
 		timing_free(t);

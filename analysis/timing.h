@@ -51,12 +51,13 @@ struct timing {
 	size_t n_runs;
 	struct timing_row *rows;
 	size_t n_rows;
+	size_t other; /* rows that no run predicts: passed over */
 	struct timing_cache *cache;
 };
 
 /* Reads the rows of @path, or of the file that the recipe names where it is NULL, and the recipe's
- * table of runs. The recipe outlives it. Errors: those of csv_read(); KVMSIM_EPARSE (a row that no
- * run predicts, a run without a row, wrong options). */
+ * table of runs. The recipe outlives it. Errors: those of csv_read(); KVMSIM_EPARSE (no row
+ * that a run predicts; a value that is no number; wrong words in the table). */
 int timing_load(const char *path, const struct recipe *recipe, const struct kvmsim_errsink *errors,
 		struct timing **out);
 void timing_free(struct timing *t);

@@ -129,6 +129,8 @@ int timing_print(const struct timing *t, const struct timing_judgement *j, size_
 	err = err ? err : print_series(t, j, n);
 	printf("\n%zu numbers are fitted, %llu of them on rows with contention\n", recipe_fitted(r),
 	       (unsigned long long)r->contended);
+	if (t->other)
+		printf("%zu rows that %s says nothing of, passed over\n", t->other, r->runs);
 	return err;
 }
 

@@ -44,6 +44,10 @@ case ${kvmsim%/kvmsim} in
 		--recipe $evidence/eager_split_dirty_log_perf.ini
 	ok 'every row of the file' [ "$(grep -c '^analysis' "$dir/out")" = \
 		"$(($(wc -l <$evidence/eager_split_dirty_log_perf.csv) - 1))" ]
+	sed 's/,vcpus,2,eager_page_split=N/,vcpus,2,neither/' \
+		$evidence/eager_split_dirty_log_perf.csv >"$dir/other.csv"
+	check 'rows that no run predicts' 0 'says nothing of, passed over' "$kvmsim" validate \
+		--vcpus 1 --recipe $evidence/eager_split_dirty_log_perf.ini --evidence "$dir/other.csv"
 	# A recipe that says other than the profile it names: "fitted" would be said of another fit.
 	sed 's/^guest_pollution = 8/guest_pollution = 9/' $evidence/kvm_pvm.ini >"$dir/other.ini"
 	check 'another param' 3 'has another guest_pollution, 8, and' "$kvmsim" validate \

@@ -92,8 +92,11 @@ static int limiter(struct task *t, void *arg)
 
 int precopy_limit_start(struct precopy *m)
 {
-	const struct task_opts o = {
-		.name = "dirtylimit", .fn = limiter, .arg = m, .start = task_now(m->thread)};
+	const struct task_opts o = {.name = "dirtylimit",
+				    .fn = limiter,
+				    .arg = m,
+				    .start = task_now(m->thread),
+				    .ticks = true};
 
 	if (m->limiter)
 		return 0;

@@ -270,7 +270,8 @@ static int reaper(struct task *t, void *arg)
 
 int kvm_start_ring_reaper(struct kvm *kvm, cycles_t start)
 {
-	const struct task_opts o = {.name = "reaper", .fn = reaper, .arg = kvm, .start = start};
+	const struct task_opts o = {
+		.name = "reaper", .fn = reaper, .arg = kvm, .start = start, .ticks = true};
 	struct task *t;
 
 	if (!kvm->dirty->reset_rings || !kvm->dirty->reaper_us(kvm))

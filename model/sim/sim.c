@@ -76,8 +76,14 @@ void sim_destroy(struct sim *s)
 	free(s);
 }
 
-/* All that are left are blocked for good: names them. */
-static int deadlock(struct sim *s)
+static bool blocked_for_good(const struct sim *s, const struct task *t)
+{
+	return t->state == TASK_BLOCKED && !t->daemon &&
+	       evq_key(&s->queue, t->id).time == EVQ_NEVER;
+}
+
+/* Names the tasks. */
+int sim_deadlock(struct sim *s)
 {
 	char list[768] = "";
 	size_t used = 0;
@@ -88,7 +94,7 @@ static int deadlock(struct sim *s)
 		char one[160];
 		int n;
 
-		if (t->state == TASK_DONE || t->daemon)
+		if (!blocked_for_good(s, t))
 			continue;
 		n = snprintf(one, sizeof(one), "%s%.64s (%.32s since %llu)", used ? ", " : "",
 			     t->name, s->vocabulary->waits[t->wait],
@@ -118,7 +124,7 @@ int sim_run(struct sim *s, cycles_t until)
 		struct evq_key first = evq_first(&s->queue);
 
 		if (first.time == EVQ_NEVER) {
-			s->error = deadlock(s);
+			s->error = sim_deadlock(s);
 			break;
 		}
 		if (first.time > until)

@@ -58,9 +58,10 @@ void sim_destroy(struct sim *sim);
 
 /* Runs until no task is left but daemons, sim_stop() is called, or virtual time would pass @until
  * (events at @until still happen). Returns 0, KVMSIM_EDEADLOCK with a message naming the blocked
- * tasks, KVMSIM_EINVAL from inside a task, or the first negative value that a task returned (other
- * than KVMSIM_ECANCELED) or sim_fail() was given; such an error stays. May be called again to go
- * on. */
+ * tasks (nothing is pending, or nothing but ticks, of which each has come round once and woken
+ * nobody), KVMSIM_EINVAL from inside a task, or the first negative value that a task returned
+ * (other than KVMSIM_ECANCELED) or sim_fail() was given; such an error stays. May be called again
+ * to go on. */
 int sim_run(struct sim *sim, cycles_t until);
 
 /* From inside a task, between runs, or from a signal handler: sim_run() returns at the next switch
@@ -99,6 +100,8 @@ struct task_opts {
 	int priority;	    /* lower runs first at equal times; 0 is usual */
 	size_t stack_bytes; /* 0: the default of 64 KiB; a guard page is added below */
 	bool daemon;	    /* serves others: sim_run() does not wait for its end */
+	bool ticks;	    /* serves others at intervals: that it will be woken by the clock is no
+			     * sign that anything goes on */
 	/* [count], cycles << 16, of the CPU that it runs on; outlives the task. NULL: the profile's
 	 */
 	const uint64_t *prices;

@@ -41,6 +41,8 @@ int task_create(struct sim *s, const struct task_opts *opts, struct task **out)
 	/* Bias the sign away, so that an unsigned compare puts lower priorities first. */
 	t->order = (uint64_t)((uint32_t)opts->priority ^ 0x80000000u) << 32 | id;
 	t->daemon = opts->daemon;
+	t->ticks = opts->ticks;
+	t->turn = NO_TURN;
 	t->fn = opts->fn;
 	t->arg = opts->arg;
 	t->start = opts->start;
@@ -269,11 +271,45 @@ void task_wake(struct task *t, cycles_t when)
 	}
 }
 
+/* Sleeps until its next turn. */
+static bool between_ticks(const struct sim *s, const struct task *t)
+{
+	return t->ticks && evq_key(&s->queue, t->id).time != EVQ_NEVER;
+}
+
+/*
+ * @t, which ticks, is about to sleep until its next turn. When all others are blocked, but for
+ * those that tick, only a tick can wake them. None will when each has slept and had its turn, and
+ * nobody went on meanwhile: the next turns would be like the last ones.
+ */
+static bool ticks_in_vain(struct sim *s, struct task *t)
+{
+	bool all_vain = true, blocked = false;
+
+	t->vain = t->turn == s->resumed;
+	t->turn = s->resumed;
+	for (uint32_t i = 0; i < s->n_tasks; i++) {
+		const struct task *o = s->task[i];
+
+		if (o == t || o->state == TASK_DONE || o->daemon)
+			continue;
+		if (between_ticks(s, o))
+			all_vain &= o->vain && o->turn == t->turn;
+		else if (evq_key(&s->queue, o->id).time == EVQ_NEVER)
+			blocked = true;
+		else
+			t->turn = NO_TURN; /* it goes on */
+	}
+	t->vain &= t->turn != NO_TURN;
+	return all_vain && blocked && t->vain;
+}
+
 /* Blocks until a wake-up or the time @until. */
 static int block(struct task *t, uint16_t wait, cycles_t until)
 {
 	struct sim *s = t->sim;
 	cycles_t from = t->hot.now, wake = first_wake(t);
+	bool ticks;
 
 	if (s->canceled)
 		return KVMSIM_ECANCELED;
@@ -283,9 +319,14 @@ static int block(struct task *t, uint16_t wait, cycles_t until)
 		until = from;
 	t->state = TASK_BLOCKED;
 	t->wait = wait;
+	ticks = t->ticks && until != CYCLES_MAX;
+	if (ticks && ticks_in_vain(s, t))
+		sim_fail(s, sim_deadlock(s));
 	evq_set(&s->queue, t->id, (struct evq_key){wake < until ? wake : until, t->order});
 	sim_yield(s, t);
 	t->state = TASK_READY;
+	t->vain = false;
+	s->resumed += !ticks;
 	if (s->canceled)
 		return KVMSIM_ECANCELED;
 	t->hot.now = evq_key(&s->queue, t->id).time;

@@ -22,6 +22,8 @@ struct inbox {
 	uint32_t n, cap;
 };
 
+#define NO_TURN UINT64_MAX
+
 enum task_state {
 	TASK_READY, /* wants to run at the time of its event (or runs) */
 	TASK_BLOCKED,
@@ -38,7 +40,11 @@ struct task {
 	uint16_t activity;
 	uint16_t wait; /* while blocked */
 	enum task_state state;
-	bool daemon;
+	bool daemon, ticks;
+	/* Ticks: sim.resumed when it last began to sleep, NO_TURN when others went on; whether they
+	 * all stood still since the sleep before that one. */
+	uint64_t turn;
+	bool vain;
 	struct wake_list wakes;
 	struct inbox inbox;
 	uint64_t sent;
@@ -77,6 +83,7 @@ struct sim {
 	struct evq_key other; /* first event of the others, while running->hot.bound != 0 */
 	cycles_t until, lookahead;
 	uint64_t switches, events;
+	uint64_t resumed; /* blocks that ended, but for sleeps between ticks */
 	struct coro main;
 	struct coro_pool pool;
 	struct ledger ledger;
@@ -85,6 +92,8 @@ struct sim {
 /* Leaves @t, whose event is set, for the first in the order or for sim_run(). Returns at @t's
  * event, or because of the cancellation. */
 void sim_yield(struct sim *s, struct task *t);
+/* Says who is blocked without a time, for good. Returns KVMSIM_EDEADLOCK. */
+int sim_deadlock(struct sim *s);
 /* Looks up the others' first event and sets @t's bound. */
 void sim_look(struct sim *s, struct task *t);
 /* @t's event moves to @time; the running task's bound follows. */

@@ -119,10 +119,10 @@ static int look_at_rates(struct precopy *m)
 {
 	cycles_t now = task_now(m->thread);
 	uint64_t sent = m->bytes - m->looked_bytes, found = m->found * 4096;
-	int r = 0;
+	int r = sync(m->thread);
 
-	if (now - m->looked <= precopy_time(m, PERIOD_US))
-		return 0;
+	if (r || now - m->looked <= precopy_time(m, PERIOD_US))
+		return r;
 	if (found > sent * m->o->trigger_percent / 100 && ++m->high >= 2)
 		r = slow_down(m);
 	m->looked = now;
@@ -165,8 +165,10 @@ static int copy_round(struct precopy *m)
 /* The last round: the vCPUs stop, what is left goes. */
 static int stop_and_copy(struct precopy *m)
 {
-	int r;
+	int r = sync(m->thread);
 
+	if (r)
+		return r;
 	m->stop = true;
 	round_begin(m);
 	precopy_wake_vcpus(m);
@@ -259,6 +261,7 @@ static int migration_thread(struct task *t, void *arg)
 	while (r >= 0 && task_now(t) < begin_at)
 		r = task_block_until(t, WAIT_idle, begin_at);
 	r = r < 0 ? r : migrate(m);
+	r = r ? r : sync(t);
 	m->quit = true;
 	if (r)
 		return r;

@@ -203,7 +203,7 @@ static bool option(struct args *a, int c, const char *name)
 		a->run.preset = optarg;
 		break;
 	case OPT_CPU:
-		a->o.personality = optarg;
+		a->o.personality = a->run.personality = optarg;
 		break;
 	case OPT_SLOT:
 		a->run.slot = optarg;
@@ -322,7 +322,7 @@ static int migrate(struct args *a, struct run_input *in)
 		kvmsim_err(&cli_errors, err, "interrupted");
 	if (err)
 		return cli_input_exit_code(err);
-	err = converge_report(&a->o, &r, in->name,
+	err = converge_report(&a->o, &r, &a->run, in->name,
 			      a->json  ? CONVERGE_JSON
 			      : a->csv ? CONVERGE_CSV
 				       : CONVERGE_TEXT);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/output.h"
+#include "analysis/run_record.h"
 #include "model/guest/watch.h"
 #include "model/sim/profile.h"
 
@@ -13,6 +14,7 @@
 struct view {
 	const struct precopy_opts *o;
 	const struct precopy_result *r;
+	const struct run_opts *run;
 	const char *input;
 	uint64_t hz;
 };
@@ -80,14 +82,42 @@ static void why_not(const struct view *v, char *buf, size_t len)
 		 v->o->throttle == PRECOPY_NO_THROTTLE ? ", and nothing slowed it down" : "");
 }
 
+/* Whether this was counted, and the profile says nothing of what it costs. */
+static bool unpriced(const struct view *v, uint16_t count)
+{
+	bool given = count == COUNT_send_page && v->o->page_ns;
+
+	return v->r->counts[count] && !given && !profile_has_price(v->o->profile, count);
+}
+
 /* ---- text ---- */
+
+/* What the figures rest on. */
+static int print_evidence(const struct view *v)
+{
+	char *text = run_evidence_text(v->run, v->o->dirty, v->o->preset);
+	const char *sep = "not priced by the profile, and free of charge here: ";
+
+	if (!text)
+		return KVMSIM_ENOMEM;
+	printf("evidence for %s: %s\n", v->o->dirty, text);
+	free(text);
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		if (!unpriced(v, c))
+			continue;
+		printf("%s%s", sep, model_vocabulary.counts[c]);
+		sep = ", ";
+	}
+	if (*sep == ',')
+		printf("\n");
+	return 0;
+}
 
 static int print_rounds(const struct view *v)
 {
-	static const char *const heads[] = {"dirty-sync-count", "remaining",  "sent",
-					    "zero",		"time",	      "collecting",
-					    "dirty-pages-rate", "throughput", "throttle",
-					    "guest"};
+	static const char *const heads[] = {
+		"dirty-sync-count", "remaining",	"sent",	      "zero",	  "time",
+		"collecting",	    "dirty-pages-rate", "throughput", "throttle", "guest"};
 	const size_t n_heads = sizeof(heads) / sizeof(*heads);
 	struct table *t = table_create("rrrrrrrrrr");
 	char a[OUT_TEXT], b[OUT_TEXT];
@@ -152,7 +182,7 @@ static int print_text(const struct view *v)
 			printf(", held up by %s (%s)", s->by, operation_name(s->operation));
 		printf("\n");
 	}
-	return err;
+	return err ? err : print_evidence(v);
 }
 
 /* ---- CSV ---- */
@@ -250,7 +280,7 @@ static json_t *stall_json(const struct precopy_stall *s)
 static json_t *report_json(const struct view *v)
 {
 	const struct precopy_result *r = v->r;
-	json_t *j = json_object(), *rounds = json_array();
+	json_t *j = json_object(), *rounds = json_array(), *free_of_charge = json_array();
 	char why[256];
 
 	json_put(j, "input", json_string(v->input));
@@ -259,6 +289,12 @@ static json_t *report_json(const struct view *v)
 	json_put(j, "profile", json_string(profile_name(v->o->profile)));
 	json_put(j, "unit", json_string(profile_unit(v->o->profile)));
 	json_put(j, "hz", json_u64(v->hz));
+	run_evidence_json(j, v->run, v->o->dirty, v->o->preset);
+	for (uint16_t c = 0; c < N_COUNTS; c++)
+		if (unpriced(v, c))
+			json_array_append_new(free_of_charge,
+					      json_string(model_vocabulary.counts[c]));
+	json_put(j, "unpriced", free_of_charge);
 	json_put(j, "status", json_string(r->converged ? "completed" : "active"));
 	if (!r->converged) {
 		why_not(v, why, sizeof(why));
@@ -282,10 +318,11 @@ static json_t *report_json(const struct view *v)
 	return j;
 }
 
-int converge_report(const struct precopy_opts *o, const struct precopy_result *r, const char *input,
-		    enum converge_format format)
+int converge_report(const struct precopy_opts *o, const struct precopy_result *r,
+		    const struct run_opts *run, const char *input, enum converge_format format)
 {
-	const struct view v = {.o = o, .r = r, .input = input, .hz = profile_hz(o->profile)};
+	const struct view v = {
+		.o = o, .r = r, .run = run, .input = input, .hz = profile_hz(o->profile)};
 
 	if (format == CONVERGE_JSON)
 		return json_print(report_json(&v), stdout);

@@ -8,8 +8,10 @@
  * them. */
 enum converge_format { CONVERGE_TEXT, CONVERGE_JSON, CONVERGE_CSV };
 
-/* @input: the trace's or the scenario's name. 0, or KVMSIM_ENOMEM. */
-int converge_report(const struct precopy_opts *o, const struct precopy_result *r, const char *input,
-		    enum converge_format format);
+/* @run: what was given, for the evidence; @input: the trace's or the scenario's name. 0, or
+ * KVMSIM_ENOMEM. */
+struct run_opts;
+int converge_report(const struct precopy_opts *o, const struct precopy_result *r,
+		    const struct run_opts *run, const char *input, enum converge_format format);
 
 #endif

@@ -184,6 +184,12 @@ static int stop_and_copy(struct precopy *m)
 	return r;
 }
 
+static uint64_t counted(const struct precopy *m, uint16_t count)
+{
+	return ledger_sum_count(sim_ledger(m->sim), LEDGER_ALL_TASKS, LEDGER_ALL_ACTIVITIES, count)
+		.n;
+}
+
 /* All memory is to be sent, and logged from now on. */
 static int begin(struct precopy *m)
 {
@@ -193,6 +199,8 @@ static int begin(struct precopy *m)
 	m->started = true;
 	for (uint32_t i = 0; i < m->o->n_vcpus; i++)
 		m->vcpus[i].first = precopy_guest_time(&m->vcpus[i]);
+	for (uint16_t c = 0; c < N_COUNTS; c++)
+		m->result->counts[c] = counted(m, c);
 	for (uint32_t i = 0; !r && i < m->o->n_slots; i++) {
 		const struct precopy_slot *s = &m->o->slots[i];
 
@@ -380,6 +388,9 @@ static int create(struct precopy *m, const struct kvm_watch *watch)
 static int finish(struct precopy *m)
 {
 	int r = m->result->converged ? keep_round(m) : 0;
+
+	for (uint16_t c = 0; c < N_COUNTS; c++)
+		m->result->counts[c] = counted(m, c) - m->result->counts[c];
 
 	for (uint32_t i = 0; i < m->o->n_vcpus; i++) {
 		struct precopy_guest now = precopy_guest_time(&m->vcpus[i]);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/counts.h"
 #include "model/guest/op.h"
 #include "model/guest/vm.h"
 #include "model/sim/sim.h"
@@ -109,6 +110,7 @@ struct precopy_result {
 	uint64_t bandwidth; /* bytes per second while sending, measured; 0: nothing was sent */
 	struct precopy_guest guest;
 	struct precopy_stall longest_stall;
+	uint64_t counts[N_COUNTS];    /* that all tasks charged since the migration's start */
 	struct precopy_round *rounds; /* owned: precopy_result_free() */
 	size_t n_rounds;
 };

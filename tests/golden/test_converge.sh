@@ -62,6 +62,12 @@ ok 'table: no messages' quiet
 ok 'table: no trailing blanks' sh -c "! grep -q ' \$' '$dir/out'"
 ok 'table: verdict' says '^converged: total time .*, downtime .* of 50 ms allowed' out
 ok 'table: the guest' says '^guest: instructions .* throttled [1-9]' out
+ok 'table: evidence' says '^evidence for mask: oracle-exact on npt0-flat32$' out
+ok 'not priced' converge 0 "$trace" --slot vram --dirty ring --profile core2-2010
+ok 'not priced: named' says 'not priced by the profile.*send_page' out
+ok 'not priced: but given' converge 0 "$trace" --slot vram --dirty ring --profile core2-2010 \
+	--page-cost 1000
+ok 'not priced: but given: not named' sh -c "! grep -q send_page '$dir/out'"
 ok 'json' converge 0 "$@" --dirty mask --json
 cp "$dir/out" "$dir/first.json"
 ok 'json: again' converge 0 "$@" --dirty mask --json

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "analysis/cli.h"
+#include "analysis/compare.h"
 #include "analysis/converge_report.h"
 #include "analysis/run_input.h"
 #include "model/policy/policy.h"
+#include "model/policy/preset.h"
 #include "model/sim/profile.h"
 
 enum {
@@ -73,7 +75,10 @@ struct args {
 	const struct verb *verb;
 	struct run_opts run; /* the input */
 	struct precopy_opts o;
-	const char *profile;
+	const char *dirty, *profile;
+	char **policies; /* owned; n of them */
+	struct converge_run *runs;
+	size_t n;
 	int throttle_option; /* one that goes with --auto-converge; 0: none was given */
 	bool strict, json, csv, help;
 };
@@ -191,7 +196,7 @@ static bool option(struct args *a, int c, const char *name)
 {
 	switch (c) {
 	case OPT_DIRTY:
-		a->o.dirty = optarg;
+		a->dirty = optarg;
 		break;
 	case OPT_PROFILE:
 		a->profile = optarg;
@@ -238,26 +243,44 @@ static bool option(struct args *a, int c, const char *name)
 	return true;
 }
 
-/* What the dirty policy means for the VMM: who clears, in which chunks; whether there are rings. */
-static int policy(struct args *a)
+/* What a dirty policy means for the VMM: who clears, in which chunks; whether there are rings. */
+static int policy(const struct args *a, const char *text, struct precopy_opts *o)
 {
 	const struct policy_desc *d;
 	struct policy_params params;
 	const struct dirty_policy *p;
 
-	if (policy_parse(FAMILY_DIRTY, a->o.dirty, &cli_errors, &d, &params))
+	*o = a->o;
+	o->dirty = text;
+	if (policy_parse(FAMILY_DIRTY, text, &cli_errors, &d, &params))
 		return EXIT_USAGE;
 	p = dirty_policy_find(d->name, strlen(d->name));
-	a->o.check |= d->broken; /* never believed */
+	o->check |= d->broken; /* never believed */
 	for (int i = 0; p->clear && d->params && d->params[i].name; i++)
 		if (!strcmp(d->params[i].name, "chunk"))
-			a->o.clear_chunk = params.value[i];
-	if (!a->o.dirty_limit)
+			o->clear_chunk = params.value[i];
+	if (!o->dirty_limit)
 		return EXIT_DONE;
 	if (!p->reset_rings)
 		return cli_usage(a->verb, "--dirty-limit needs dirty rings: --dirty ring");
-	a->o.throttle = PRECOPY_DIRTY_LIMIT;
+	o->throttle = PRECOPY_DIRTY_LIMIT;
 	return EXIT_DONE;
+}
+
+static int policies(struct args *a)
+{
+	int err = compare_split_policies(a->dirty, &a->policies, &a->n), code = EXIT_DONE;
+
+	if (err == KVMSIM_EINVAL)
+		return cli_usage(a->verb, "--dirty %s: expected POLICY[,PARAMETER=VALUE]...[,...]",
+				 a->dirty);
+	a->runs = err ? NULL : calloc(a->n, sizeof(*a->runs));
+	if (!a->runs)
+		return cli_exit_code(
+			kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "converge: out of memory"));
+	for (size_t i = 0; !code && i < a->n; i++)
+		code = policy(a, a->policies[i], &a->runs[i].o);
+	return code;
 }
 
 static int parse(struct args *a, int argc, char **argv)
@@ -284,8 +307,8 @@ static int parse(struct args *a, int argc, char **argv)
 		return cli_usage(a->verb, "unexpected argument '%s'", argv[optind]);
 	if (!a->run.trace == !a->run.scenario)
 		return cli_usage(a->verb, "expected one TRACE, or --scenario FILE");
-	if (!a->o.dirty || !a->profile)
-		return cli_usage(a->verb, "%s is missing", a->o.dirty ? "--profile" : "--dirty");
+	if (!a->dirty || !a->profile)
+		return cli_usage(a->verb, "%s is missing", a->dirty ? "--profile" : "--dirty");
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv exclude each other");
 	if (a->o.throttle && a->o.dirty_limit)
@@ -295,13 +318,14 @@ static int parse(struct args *a, int argc, char **argv)
 				 options[a->throttle_option - OPT_DIRTY].name);
 	if (a->o.throttle_initial > a->o.throttle_max)
 		return cli_usage(a->verb, "--cpu-throttle-initial is above --max-cpu-throttle");
-	return policy(a);
+	return policies(a);
 }
 
-static int migrate(struct args *a, struct run_input *in)
+/* One policy; the same guest for each. */
+static int migrate(const struct args *a, struct converge_run *x, struct run_input *in)
 {
+	const struct kvm_preset *preset = in->preset ? preset_find(in->preset) : NULL;
 	struct precopy_slot slots[RUN_MAX_SLOTS];
-	struct precopy_result r;
 	int err;
 
 	run_input_endless(in);
@@ -310,30 +334,57 @@ static int migrate(struct args *a, struct run_input *in)
 						 .npages = in->slots[i].npages,
 						 .host_level = in->slots[i].host_level,
 						 .logged = in->slots[i].logged};
-	a->o.slots = slots;
-	a->o.n_slots = in->n_slots;
-	a->o.sources = in->sources;
-	a->o.n_vcpus = in->n_vcpus;
-	a->o.preset = in->preset ? in->preset : "6.1-shadow";
-	a->o.paging = run_mmu(in->preset, false) == MMU_TDP ? PAGING_TDP : PAGING_SHADOW;
-	a->o.seed = a->run.seed;
-	err = precopy_run(&a->o, &r);
+	x->o.slots = slots;
+	x->o.n_slots = in->n_slots;
+	x->o.sources = in->sources;
+	x->o.n_vcpus = in->n_vcpus;
+	/* the input's own goes with it */
+	x->o.preset = preset ? preset->name : in->preset ? in->preset : "6.1-shadow";
+	x->o.paging = run_mmu(in->preset, false) == MMU_TDP ? PAGING_TDP : PAGING_SHADOW;
+	x->o.profile = a->o.profile;
+	x->o.seed = a->run.seed;
+	err = precopy_run(&x->o, &x->r);
+	x->o.slots = NULL;
+	x->o.sources = NULL;
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted");
+	if (!err && run_input_torn(in))
+		cli_warn("%s: the trace ended early; the guest begins anew there", in->name);
+	return err;
+}
+
+static int migrate_all(struct args *a)
+{
+	bool converged = true;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < a->n; i++) {
+		struct run_input in;
+
+		err = run_input_open(&a->run, &in);
+		if (err)
+			break;
+		err = migrate(a, &a->runs[i], &in);
+		run_input_close(&in);
+		converged &= a->runs[i].r.converged;
+	}
 	if (err)
 		return cli_input_exit_code(err);
-	err = converge_report(&a->o, &r, &a->run, in->name,
+	err = converge_report(a->runs, a->n, &a->run, a->run.trace ? a->run.trace : a->run.scenario,
 			      a->json  ? CONVERGE_JSON
 			      : a->csv ? CONVERGE_CSV
 				       : CONVERGE_TEXT);
-	if (!err && run_input_torn(in))
-		cli_warn("%s: the trace ended early; the guest begins anew there", in->name);
-	if (!err && a->strict && !r.converged)
-		err = EXIT_GATE;
-	else
-		err = cli_exit_code(err);
-	precopy_result_free(&r);
-	return err;
+	if (!err && a->strict && !converged)
+		return EXIT_GATE;
+	return cli_exit_code(err);
+}
+
+static void free_runs(struct args *a)
+{
+	for (size_t i = 0; a->runs && i < a->n; i++)
+		precopy_result_free(&a->runs[i].r);
+	free(a->runs);
+	compare_free_policies(a->policies, a->n);
 }
 
 static int converge(const struct verb *verb, int argc, char **argv)
@@ -349,27 +400,19 @@ static int converge(const struct verb *verb, int argc, char **argv)
 			       .trigger_percent = 50,
 			       .interrupted = &run_interrupted,
 			       .errors = &cli_errors}};
-	struct profile *profile;
-	struct run_input in;
+	struct profile *profile = NULL;
 	int code = parse(&a, argc, argv), err;
 
 	if (a.help)
-		return cli_help(verb);
-	if (code)
-		return code;
-	err = cli_profile(a.profile, &profile);
-	if (err)
-		return cli_input_exit_code(err);
-	a.o.profile = profile;
-	cli_catch_signals();
-	err = run_input_open(&a.run, &in);
-	if (err) {
-		code = cli_input_exit_code(err);
-	} else {
-		code = migrate(&a, &in);
-		run_input_close(&in);
+		code = cli_help(verb);
+	if (!code && !a.help) {
+		err = cli_profile(a.profile, &profile);
+		a.o.profile = profile;
+		cli_catch_signals();
+		code = err ? cli_input_exit_code(err) : migrate_all(&a);
+		profile_free(profile);
 	}
-	profile_free(profile);
+	free_runs(&a);
 	return code;
 }
 

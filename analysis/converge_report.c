@@ -318,16 +318,108 @@ static json_t *report_json(const struct view *v)
 	return j;
 }
 
-int converge_report(const struct precopy_opts *o, const struct precopy_result *r,
-		    const struct run_opts *run, const char *input, enum converge_format format)
-{
-	const struct view v = {
-		.o = o, .r = r, .run = run, .input = input, .hz = profile_hz(o->profile)};
+/* ---- several policies ---- */
 
+static struct view view_of(const struct converge_run *x, const struct run_opts *run,
+			   const char *input)
+{
+	return (struct view){
+		.o = &x->o, .r = &x->r, .run = run, .input = input, .hz = profile_hz(x->o.profile)};
+}
+
+static const char *const policy_heads[] = {
+	"dirty",       "converged",	"collections",	     "pages_sent",	"total_ms",
+	"downtime_ms", "guest_percent", "throttled_percent", "longest_stall_ms"};
+#define N_POLICY_HEADS (sizeof(policy_heads) / sizeof(*policy_heads))
+
+/* Figures from the third on. */
+static void policy_cells(const struct view *v, char cell[N_POLICY_HEADS][OUT_TEXT])
+{
+	const struct precopy_result *r = v->r;
+	const struct precopy_guest *g = &r->guest;
+
+	snprintf(cell[2], OUT_TEXT, "%" PRIu64, r->rounds[r->n_rounds - 1].collections + 1);
+	snprintf(cell[3], OUT_TEXT, "%" PRIu64, SUM(r, pages));
+	snprintf(cell[4], OUT_TEXT, "%.3f", ms(v, r->total));
+	snprintf(cell[5], OUT_TEXT, r->converged ? "%.3f" : "", ms(v, r->downtime));
+	snprintf(cell[6], OUT_TEXT, "%.3f", percent(g->insns, g->elapsed));
+	snprintf(cell[7], OUT_TEXT, "%.3f", percent(g->throttled, g->elapsed));
+	snprintf(cell[8], OUT_TEXT, "%.6f", ms(v, r->longest_stall.cycles));
+}
+
+static int print_policies(const struct converge_run *runs, size_t n, const struct run_opts *run,
+			  const char *input)
+{
+	char cell[N_POLICY_HEADS][OUT_TEXT];
+	struct table *t = table_create("lrrrrrrrr");
+	int err;
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	for (size_t i = 0; i < N_POLICY_HEADS; i++)
+		table_cell(t, "%s", policy_heads[i]);
+	for (size_t k = 0; k < n; k++) {
+		struct view v = view_of(&runs[k], run, input);
+
+		policy_cells(&v, cell);
+		table_cell(t, "%s", runs[k].o.dirty);
+		table_cell(t, "%s", runs[k].r.converged ? "yes" : "no");
+		for (size_t i = 2; i < N_POLICY_HEADS; i++)
+			table_cell(t, "%s", cell[i]);
+	}
+	err = table_print(t, stdout);
+	table_free(t);
+	printf("\n");
+	for (size_t k = 0; !err && k < n; k++) {
+		struct view v = view_of(&runs[k], run, input);
+
+		err = print_evidence(&v);
+	}
+	return err;
+}
+
+static void policies_csv(const struct converge_run *runs, size_t n, const struct run_opts *run,
+			 const char *input)
+{
+	char cell[N_POLICY_HEADS][OUT_TEXT];
+	struct csv_out c = {.to = stdout};
+
+	for (size_t i = 0; i < N_POLICY_HEADS; i++)
+		csv_text(&c, policy_heads[i]);
+	csv_end_row(&c);
+	for (size_t k = 0; k < n; k++) {
+		struct view v = view_of(&runs[k], run, input);
+
+		policy_cells(&v, cell);
+		csv_text(&c, runs[k].o.dirty);
+		csv_text(&c, runs[k].r.converged ? "1" : "0");
+		for (size_t i = 2; i < N_POLICY_HEADS; i++)
+			csv_field(&c, "%s", cell[i]);
+		csv_end_row(&c);
+	}
+}
+
+int converge_report(const struct converge_run *runs, size_t n, const struct run_opts *run,
+		    const char *input, enum converge_format format)
+{
+	struct view v = view_of(runs, run, input);
+	json_t *all;
+
+	if (format == CONVERGE_JSON && n > 1) {
+		all = json_array();
+		for (size_t k = 0; k < n; k++) {
+			v = view_of(&runs[k], run, input);
+			json_array_append_new(all, report_json(&v));
+		}
+		return json_print(all, stdout);
+	}
 	if (format == CONVERGE_JSON)
 		return json_print(report_json(&v), stdout);
 	if (format == CONVERGE_TEXT)
-		return print_text(&v);
-	print_csv(&v);
+		return n > 1 ? print_policies(runs, n, run, input) : print_text(&v);
+	if (n > 1)
+		policies_csv(runs, n, run, input);
+	else
+		print_csv(&v);
 	return 0;
 }

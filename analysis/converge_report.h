@@ -8,10 +8,15 @@
  * them. */
 enum converge_format { CONVERGE_TEXT, CONVERGE_JSON, CONVERGE_CSV };
 
-/* @run: what was given, for the evidence; @input: the trace's or the scenario's name. 0, or
- * KVMSIM_ENOMEM. */
 struct run_opts;
-int converge_report(const struct precopy_opts *o, const struct precopy_result *r,
-		    const struct run_opts *run, const char *input, enum converge_format format);
+struct converge_run {
+	struct precopy_opts o;
+	struct precopy_result r;
+};
+
+/* One migration, or a line for each of several dirty policies. @run: what was given, for the
+ * evidence; @input: the trace's or the scenario's name. 0, or KVMSIM_ENOMEM. */
+int converge_report(const struct converge_run *runs, size_t n, const struct run_opts *run,
+		    const char *input, enum converge_format format);
 
 #endif

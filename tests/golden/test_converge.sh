@@ -84,6 +84,16 @@ ok "CPU's log" converge 0 "$@" --dirty pml --kernel 6.1-tdp --cpu intel
 ok 'a trace' converge 0 "$trace" --slot vram --dirty mask --profile core2-2010 --bandwidth 100M
 ok 'a trace: converged' says '^converged' out
 
+# ---- several policies ----
+ok 'several' converge 0 "$@" --dirty walk,manual,chunk=4096,mask
+ok 'several: a line each' [ "$(grep -cE '^(walk|manual,chunk=4096|mask) +yes ' "$dir/out")" -eq 3 ]
+ok 'several: csv' converge 0 "$@" --dirty mask,manual,chunk=4096 --csv
+pages=$(awk -F, 'NR == 2 { print $4 }' "$dir/out")
+ok 'several: csv: alone' converge 0 "$@" --dirty mask --csv
+ok 'several: csv: as alone' [ "$(total pages)" -eq "$pages" ]
+ok 'several: json' converge 0 "$@" --dirty mask,ring --json
+ok 'several: json: two' [ "$(grep -c '"status": "completed"' "$dir/out")" -eq 2 ]
+
 # ---- too slow a link ----
 set -- --scenario "$dir/busy.ini" --profile unit --bandwidth 50M --downtime-limit 10 --max-iterations 8
 ok 'too slow' converge 0 "$@" --dirty mask
@@ -100,6 +110,7 @@ refuses 'no profile' 2 '--profile is missing' --scenario "$writer" --dirty mask
 refuses 'no input' 2 'expected one TRACE' --dirty mask --profile unit
 refuses 'two inputs' 2 'expected one TRACE' "$@" --dirty mask "$trace"
 refuses 'no such policy' 2 'no dirty policy' "$@" --dirty nothing
+refuses 'no policy before a parameter' 2 'expected POLICY' "$@" --dirty chunk=64,mask
 refuses 'no such option' 2 'unknown option' "$@" --dirty mask --fast
 refuses 'no value' 2 'needs a value' "$@" --dirty mask --bandwidth
 refuses 'bandwidth 0' 2 'bytes per second' "$@" --dirty mask --bandwidth 0
@@ -107,6 +118,7 @@ refuses 'bandwidth of another unit' 2 'bytes per second' "$@" --dirty mask --ban
 refuses 'percent' 2 'zero-pages' "$@" --dirty mask --zero-pages 101
 refuses 'throttle alone' 2 'goes with --auto-converge' "$@" --dirty mask --max-cpu-throttle 50
 refuses 'throttle order' 2 'is above' "$@" --dirty mask --auto-converge --max-cpu-throttle 10
+refuses 'no such kernel' 2 'no kernel preset' "$@" --dirty mask --kernel 9.9
 refuses 'limit without rings' 2 'needs dirty rings' "$@" --dirty mask --dirty-limit 10M
 refuses 'both throttles' 2 'exclude each other' "$@" --dirty ring --dirty-limit 10M --auto-converge
 refuses 'host pages' 2 '4k, 2m or 1g' "$@" --dirty mask --host-pages 3m

@@ -341,7 +341,9 @@ static void policy_cells(const struct view *v, char cell[N_POLICY_HEADS][OUT_TEX
 	snprintf(cell[2], OUT_TEXT, "%" PRIu64, r->rounds[r->n_rounds - 1].collections + 1);
 	snprintf(cell[3], OUT_TEXT, "%" PRIu64, SUM(r, pages));
 	snprintf(cell[4], OUT_TEXT, "%.3f", ms(v, r->total));
-	snprintf(cell[5], OUT_TEXT, r->converged ? "%.3f" : "", ms(v, r->downtime));
+	cell[5][0] = '\0';
+	if (r->converged)
+		snprintf(cell[5], OUT_TEXT, "%.3f", ms(v, r->downtime));
 	snprintf(cell[6], OUT_TEXT, "%.3f", percent(g->insns, g->elapsed));
 	snprintf(cell[7], OUT_TEXT, "%.3f", percent(g->throttled, g->elapsed));
 	snprintf(cell[8], OUT_TEXT, "%.6f", ms(v, r->longest_stall.cycles));

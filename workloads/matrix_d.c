@@ -47,22 +47,19 @@ static void result(struct matrix *m, const char *name, const int64_t *value)
 	m->results[m->n_results++] = (struct mx_result){name, value};
 }
 
-enum { COLLECT = 1, RESET = 2 };
-
-/* One phase: every ring is collected, reset, or both. */
-static int empty(struct matrix *m, const char *phase, unsigned what)
+int mx_rings(struct matrix *m, const char *phase, unsigned what)
 {
 	int err = 0;
 
 	m->ring = (struct mx_ring){0};
-	if (what & COLLECT)
+	if (what & MX_COLLECT)
 		result(m, "collected", &m->ring.collected);
-	if (what & RESET)
+	if (what & MX_RESET)
 		result(m, "reset_returned", &m->ring.returned);
 	mx_begin(m, phase);
-	for (uint32_t i = 0; (what & COLLECT) && i < MX_VCPUS && m->vcpus[i] && !err; i++)
+	for (uint32_t i = 0; (what & MX_COLLECT) && i < MX_VCPUS && m->vcpus[i] && !err; i++)
 		err = collect(m, m->vcpus[i], m->t);
-	if (!err && (what & RESET))
+	if (!err && (what & MX_RESET))
 		err = reset(m, m->t);
 	err = err ? err : mx_end(m, NULL, 0);
 	m->n_results = 0;
@@ -71,7 +68,7 @@ static int empty(struct matrix *m, const char *phase, unsigned what)
 
 static int reset_phase(struct matrix *m, const char *phase)
 {
-	return empty(m, phase, COLLECT | RESET);
+	return mx_rings(m, phase, MX_COLLECT | MX_RESET);
 }
 
 /* The phase that follows tells of full rings; @all: and of what that made of them. */
@@ -159,9 +156,9 @@ static int body_256(struct matrix *m)
 	int err = to_the_rounds(m);
 
 	err = err ? err : mx_script(m, more);
-	err = err ? err : empty(m, "collect_only", COLLECT);
-	err = err ? err : empty(m, "reset_only", RESET);
-	err = err ? err : empty(m, "reset_empty", RESET);
+	err = err ? err : mx_rings(m, "collect_only", MX_COLLECT);
+	err = err ? err : mx_rings(m, "reset_only", MX_RESET);
+	err = err ? err : mx_rings(m, "reset_empty", MX_RESET);
 	return err ? err : log_off(m);
 }
 

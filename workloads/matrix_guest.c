@@ -168,6 +168,14 @@ int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
 					    (unsigned long long)n,
 					    (unsigned long long)m->o->slot_pages)
 			       : err;
+	for (uint64_t i = 0; i < n; i++) {
+		m->pages[i] += (uint32_t)m->first_page;
+		if (m->pages[i] >= m->o->slot_pages)
+			return kvmsim_err(m->o->errors, KVMSIM_EUNSUPPORTED,
+					  "case %s, phase %s: page %u of a slot of %llu",
+					  m->o->test_case, phase, m->pages[i],
+					  (unsigned long long)m->o->slot_pages);
+	}
 	put_list(m, m->vcpu, m->pages, n, MX_TEST);
 	return run_loop(m, phase, code, n);
 }

@@ -74,7 +74,8 @@ static int set_slot1(struct matrix *m, uint32_t flags)
 					       .flags = flags,
 					       .base_gfn = MX_TEST >> 12,
 					       .npages = m->o->slot_pages,
-					       .host_populated = true,
+					       .host_populated = !m->host_absent,
+					       .host_anonymous = m->host_anonymous,
 					       .host_level = m->host_level};
 
 	return kvm_set_user_memory_region(m->t, m->kvm, &test);

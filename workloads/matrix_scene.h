@@ -76,10 +76,12 @@ struct matrix {
 	/* what the next phase's key says */
 	enum matrix_pattern pattern;
 	int64_t nr_dirty, round;
+	uint64_t first_page; /* is added to each page of its list */
 	/* the VM */
 	const char *dirty; /* the case's own policy; NULL: the options' */
 	uint32_t slot_flags;
 	unsigned host_level; /* of slot 1's pages */
+	bool host_anonymous, host_absent;
 	enum kvm_eager_page_split eager_page_split;
 	uint32_t n_vcpus; /* 0: one */
 	bool had_threads; /* the VMM has made threads before */
@@ -147,6 +149,10 @@ int mx_get(struct matrix *m, const char *phase);
  * @chunk pages. */
 int mx_clear(struct matrix *m, const char *phase, uint64_t chunk);
 
+/* One phase: every ring is collected, reset, or both. (matrix_d.c) */
+enum { MX_COLLECT = 1, MX_RESET = 2 };
+int mx_rings(struct matrix *m, const char *phase, unsigned what);
+
 /* One instruction, restarted until it retires. */
 int mx_insn_read(struct matrix *m, struct kvm_vcpu *v, uint64_t rip, uint64_t gva, unsigned len,
 		 uint64_t *value);
@@ -184,6 +190,10 @@ int mx_case_h(struct matrix *m);
 int mx_case_p_quiet(struct matrix *m);
 int mx_case_p_get(struct matrix *m);
 int mx_case_p_clear(struct matrix *m);
+int mx_case_j(struct matrix *m);
+int mx_case_j_mid(struct matrix *m);
+int mx_case_j_absent(struct matrix *m);
+int mx_case_j_huge(struct matrix *m);
 int mx_case_n(struct matrix *m);
 
 #endif

@@ -32,8 +32,11 @@ int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsi
 		   uint64_t value)
 {
 	struct kvm *kvm = v->kvm;
+	struct kvm_memory_slot *slot;
 	struct guest_walk gw;
 	gpa_t gpa = gva;
+	bool writable;
+	int r;
 
 	emulate_instruction(v);
 	if (!memslot_now(v->task, kvm, gfn))
@@ -43,6 +46,11 @@ int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsi
 			return guest_fault_error(v, gva, gw.fault_code);
 		gpa = gw.gfn << PAGE_SHIFT | (gva & (PAGE_SIZE - 1));
 	}
+	touch_shared(v->task);
+	slot = gfn_to_memslot(kvm, gpa >> PAGE_SHIFT);
+	r = slot ? host_fault_in(v->task, kvm, slot, gpa >> PAGE_SHIFT, true, &writable) : 0;
+	if (r)
+		return r;
 	touch_shared(v->task);
 	guest_store(v, gpa, len, value);
 	kvm_mark_page_dirty(v->task, kvm, gpa >> PAGE_SHIFT);

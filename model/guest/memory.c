@@ -26,9 +26,12 @@ static void forget_private(struct kvm *kvm, gfn_t gfn)
 void kvm_write_guest_u64(struct kvm *kvm, uint64_t gpa, uint64_t value)
 {
 	gfn_t gfn = gpa >> PAGE_SHIFT;
+	struct kvm_memory_slot *slot = gfn_to_memslot(kvm, gfn);
 
 	if (!gmem_page(&kvm->gmem, gfn))
 		forget_private(kvm, gfn);
+	if (slot)
+		host_store(slot, gfn);
 	if (!gmem_write(&kvm->gmem, gpa, 8, value, true))
 		kvm->dead = true;
 }

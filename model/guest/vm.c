@@ -214,7 +214,8 @@ int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm
 
 	r = r ? r : slots_lock(t, kvm);
 	if (!r) {
-		const struct memslot_host host = {m->host_level, m->host_populated};
+		const struct memslot_host host = {m->host_level, m->host_populated,
+						  m->host_anonymous};
 
 		r = memslot_set(t, kvm, m->slot, m->flags, m->base_gfn, m->npages, &host);
 		slots_unlock(t, kvm);
@@ -351,12 +352,6 @@ long kvm_collect_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, ui
 			return r;
 	}
 	return n;
-}
-
-void kvm_unmap_hva_elsewhere(struct task *t, struct kvm *kvm)
-{
-	touch_shared(t);
-	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_unmap_hva_range);
 }
 
 uint64_t kvm_stat(const struct kvm *kvm, enum kvm_stat_id id)

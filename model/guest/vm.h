@@ -81,6 +81,12 @@ struct kvm_memory_region {
 	unsigned host_level; /* size of the host's pages: 0, 1: 4 KiB; 2: 2 MiB, as transparent huge
 			      * pages are; 3: 1 GiB, as hugetlbfs has them. They lie as the guest's
 			      * frames do; where the slot has no whole one it has smaller ones */
+	bool host_anonymous; /* private memory: a page that the guest reads before it stores to it
+			      * is the host's zero page, which is not mapped writable, nor dirty for
+			      * being read; with @host_level 2 there are huge pages where a fault
+			      * finds 2 MiB untouched. host_madvise_dontneed() and host_mprotect()
+			      * are for such memory. Otherwise it is as a shared file is: the first
+			      * access, a read too, makes a page present and writable */
 };
 /* KVM_SET_USER_MEMORY_REGION: creates, deletes, or changes flags. Errors: KVMSIM_EINVAL (overlap,
  * a change of size or place, 2^31 pages or more, beyond what a gpa of 52 bits can reach, 48 with
@@ -111,6 +117,17 @@ int kvm_clear_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t
  * what was reaped since the last call for this slot, by whomever. Returns and errors as
  * kvm_get_dirty_log(). */
 long kvm_collect_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t *bitmap);
+
+/* The VMM's madvise(MADV_DONTNEED) and mprotect(PROT_READ, or with PROT_WRITE) of @npages pages
+ * from
+ * @first_page on of the slot's memory. What was given back reads as zero. A guest's store to what
+ * is read-only ends its KVM_RUN with EFAULT, here the run, with a message and KVMSIM_EINVAL.
+ * Errors: KVMSIM_ENOENT (no such slot), KVMSIM_EINVAL (no pages, or beyond its end),
+ * KVMSIM_EUNSUPPORTED (not anonymous memory), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
+int host_madvise_dontneed(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t first_page,
+			  uint64_t npages);
+int host_mprotect(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t first_page,
+		  uint64_t npages, bool writable);
 
 /* Pages of the VMM's own memory are unmapped or protected where no slot has them (a thread's
  * stack): the MMU notifier tells KVM, which finds nothing to zap. */

@@ -54,6 +54,9 @@ struct mmu_backend {
 	 * error when it cannot. NULL: large ones stay until a store splits them. */
 	int (*split_huge)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			  gfn_t start, gfn_t end, bool locked);
+	/* Removes every spte that maps one of the frames from @start to before @end. */
+	bool (*unmap_gfn_range)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+				gfn_t start, gfn_t end);
 	/* Removes every spte that maps @gfn. */
 	bool (*zap_gfn)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn);
 	/* Visits every active shadow page, newest first; @sp is NULL for one of the background

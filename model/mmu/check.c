@@ -43,6 +43,7 @@ static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsi
 	gfn_t gfn = sp_gfn(sp, i);
 	const struct kvm_memory_slot *slot = gfn_to_memslot(kvm, gfn);
 	int level = sp->role.level;
+	const char *what;
 
 	if (!slot)
 		return bad(kvm, "spte for gfn %#llx, which no slot has", (unsigned long long)gfn);
@@ -50,6 +51,9 @@ static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsi
 		return bad(kvm, "gfn %#llx maps pfn %#llx, its slot says %#llx",
 			   (unsigned long long)gfn, (unsigned long long)spte_pfn(spte),
 			   (unsigned long long)memslot_pfn(slot, gfn));
+	what = host_mem_check(slot, gfn, level, spte);
+	if (what)
+		return bad(kvm, "gfn %#llx, level %d, %s", (unsigned long long)gfn, level, what);
 	if (chain_count(gfn_to_rmap(slot, gfn, level, &addr), &sp->spt[i]) != 1)
 		return bad(kvm, "spte for gfn %#llx is not once in its rmap",
 			   (unsigned long long)gfn);

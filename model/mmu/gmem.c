@@ -83,3 +83,10 @@ bool gmem_write(struct gmem *g, gpa_t gpa, unsigned len, uint64_t value, bool cr
 		memcpy((char *)page + (gpa & (PAGE_SIZE - 1)), &value, len);
 	return page || !create;
 }
+
+void gmem_clear(struct gmem *g, gfn_t gfn, uint64_t npages)
+{
+	for (size_t i = 0; i < g->capacity; i++)
+		if (g->table[i].page && g->table[i].gfn - gfn < npages)
+			memset(g->table[i].page, 0, PAGE_SIZE);
+}

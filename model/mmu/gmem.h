@@ -30,4 +30,7 @@ uint64_t gmem_read(const struct gmem *g, gpa_t gpa, unsigned len);
 /* Stores into a page that exists, or any if @create. False: out of memory. */
 bool gmem_write(struct gmem *g, gpa_t gpa, unsigned len, uint64_t value, bool create);
 
+/* The frames from @gfn on read as zero again; pages that exist stay. */
+void gmem_clear(struct gmem *g, gfn_t gfn, uint64_t npages);
+
 #endif

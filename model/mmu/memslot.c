@@ -42,41 +42,6 @@ gfn_t kvm_pfn_to_gfn(const struct kvm *kvm, pfn_t pfn)
 	return 0;
 }
 
-bool memslot_host_present(const struct kvm_memory_slot *slot, gfn_t gfn)
-{
-	uint64_t i = gfn - slot->base_gfn;
-
-	return !slot->host_absent || !(slot->host_absent[i / 64] >> (i % 64) & 1);
-}
-
-int memslot_host_level(const struct kvm_memory_slot *slot, gfn_t gfn)
-{
-	int level;
-
-	for (level = slot->host_level; level > PG_LEVEL_4K; level--) {
-		gfn_t first = gfn & ~(pages_per_level(level) - 1);
-
-		if (first >= slot->base_gfn &&
-		    first + pages_per_level(level) <= slot->base_gfn + slot->npages)
-			break;
-	}
-	return level;
-}
-
-pfn_t memslot_fault_in(struct kvm_memory_slot *slot, gfn_t gfn, int *populated)
-{
-	*populated = 0;
-	if (!memslot_host_present(slot, gfn)) {
-		uint64_t n = pages_per_level(memslot_host_level(slot, gfn));
-		uint64_t first = (gfn & ~(n - 1)) - slot->base_gfn;
-
-		*populated = memslot_host_level(slot, gfn);
-		for (uint64_t i = first; i < first + n; i++)
-			slot->host_absent[i / 64] &= ~(1ull << (i % 64));
-	}
-	return memslot_pfn(slot, gfn);
-}
-
 static void slot_free(struct kvm_memory_slot *slot)
 {
 	if (!slot)
@@ -85,7 +50,7 @@ static void slot_free(struct kvm_memory_slot *slot)
 		free(slot->rmap[i]);
 		free(slot->disallow_lpage[i]);
 	}
-	free(slot->host_absent);
+	host_mem_free(&slot->host);
 	free(slot->write_track);
 	free(slot->dirty_bitmap);
 	free(slot->dirty_snapshot);
@@ -196,7 +161,6 @@ static struct kvm_memory_slot *slot_new(struct kvm *kvm, uint32_t id, uint32_t f
 {
 	const uint64_t largest = pages_per_level(MAX_HUGE_LEVEL);
 	struct kvm_memory_slot *slot = calloc(1, sizeof(*slot));
-	uint64_t words;
 
 	if (!slot)
 		return NULL;
@@ -205,16 +169,9 @@ static struct kvm_memory_slot *slot_new(struct kvm *kvm, uint32_t id, uint32_t f
 	slot->base_gfn = base_gfn;
 	slot->npages = npages;
 	slot->base_pfn = kvm->next_pfn + ((base_gfn - kvm->next_pfn) & (largest - 1));
-	slot->host_level = host->level ? (int)host->level : PG_LEVEL_4K;
 	slot->slot_addr = kaddr_object(&kvm->kaddr, KADDR_MEMSLOT_BYTES);
-	words = memslot_bitmap_words(slot);
-	if (!host->populated) {
-		slot->host_absent = malloc(words * 8);
-		if (!slot->host_absent)
-			goto fail;
-		memset(slot->host_absent, 0xff, words * 8);
-	}
-	if (!alloc_metadata(kvm, slot) || (memslot_logged(slot) && !alloc_bitmap(kvm, slot)) ||
+	if (!host_mem_init(slot, host) || !alloc_metadata(kvm, slot) ||
+	    (memslot_logged(slot) && !alloc_bitmap(kvm, slot)) ||
 	    (kvm->check && !store_log_alloc(slot)))
 		goto fail;
 	kvm->next_pfn = slot->base_pfn + npages;
@@ -236,6 +193,7 @@ static int cmp_base(const void *a, const void *b)
 static void install_memslots(struct task *t, struct kvm *kvm)
 {
 	charge(t, COUNT_memslot_update, 1);
+	mmu_notifier_wait(t, kvm);
 	touch_shared(t);
 	task_assert_first(t, "the memslots");
 	kvm->nr_by_gfn = 0;
@@ -316,7 +274,8 @@ int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gf
 	struct kvm_memory_slot *slot;
 
 	if (id >= KVM_MAX_MEMSLOTS || flags & ~MEMSLOT_LOG_DIRTY || npages > KVM_MEM_MAX_NR_PAGES ||
-	    base_gfn > end || npages > end - base_gfn || host->level > MAX_HUGE_LEVEL)
+	    base_gfn > end || npages > end - base_gfn ||
+	    host->level > (host->anonymous ? PG_LEVEL_2M : MAX_HUGE_LEVEL))
 		return KVMSIM_EINVAL;
 	slot = kvm->slots[id];
 	if (!npages)

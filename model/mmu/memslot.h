@@ -2,18 +2,13 @@
 #ifndef KVMSIM_MMU_MEMSLOT_H
 #define KVMSIM_MMU_MEMSLOT_H
 
+#include "model/mmu/hostmem.h"
 #include "model/mmu/spte.h"
 #include "model/sim/sim.h"
 
 /*
  * Memory slots: a range of guest frames, the host memory behind it, and what KVM keeps per frame:
  * reverse maps for three page sizes, large page information, write tracking, the dirty bitmap.
- *
- * The host memory of a slot is contiguous and lies as its guest frames do: a guest frame and its
- * host address leave the same remainder by 1 GiB, as every VMM that wants large pages sees to. It
- * is mapped by pages of one size, and by smaller ones where the slot has no whole one. It is either
- * present and writable from the start or, like a shared memory file, made so by the first fault on
- * each page.
  */
 struct kvm;
 
@@ -31,19 +26,12 @@ struct kvm_rmap_head {
 
 struct store_log; /* the checkers', see check.h */
 
-/* The memory that the VMM gives for a slot. */
-struct memslot_host {
-	unsigned level; /* of the pages that map it, PG_LEVEL_*; 0 is PG_LEVEL_4K */
-	bool populated;
-};
-
 struct kvm_memory_slot {
 	uint32_t id, flags;
 	gfn_t base_gfn;
 	uint64_t npages;
 	pfn_t base_pfn; /* leaves base_gfn's remainder by any page size */
-	int host_level;
-	uint64_t *host_absent; /* bit per page that the host has not populated yet; NULL: none */
+	struct host_mem host;
 	struct kvm_rmap_head *rmap[NR_PAGE_SIZES];
 	int32_t *disallow_lpage[NR_PAGE_SIZES]; /* [0] is NULL */
 	uint16_t *write_track;			/* shadow pages of level > 1 per frame */
@@ -58,8 +46,8 @@ struct kvm_memory_slot {
 
 /* [running] Creates, deletes (@npages 0) or changes the flags of slot @id; slots_lock is held.
  * Errors: KVMSIM_EINVAL (overlap, other size or place, nothing to delete, more pages than KVM
- * takes, beyond what gpas of 52 bits, nested ones of 48, can reach, no such page size),
- * KVMSIM_ENOMEM, KVMSIM_ECANCELED. @host counts when the slot is created. */
+ * takes, beyond what gpas of 52 bits, nested ones of 48, can reach, no such page size of the
+ * host's), KVMSIM_ENOMEM, KVMSIM_ECANCELED. @host counts when the slot is created. */
 int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gfn_t base_gfn,
 		uint64_t npages, const struct memslot_host *host);
 void memslots_free(struct kvm *kvm);
@@ -70,14 +58,6 @@ struct kvm_memory_slot *id_to_memslot(const struct kvm *kvm, uint32_t id);
 
 /* The guest frame behind a host frame that some slot has. */
 gfn_t kvm_pfn_to_gfn(const struct kvm *kvm, pfn_t pfn);
-
-/* The host frame of @gfn, populated if need be, all of its host page at once; @populated is the
- * level of the page that this did it for, or 0. */
-pfn_t memslot_fault_in(struct kvm_memory_slot *slot, gfn_t gfn, int *populated);
-/* The level of the host page that holds @gfn (present or not). */
-int memslot_host_level(const struct kvm_memory_slot *slot, gfn_t gfn);
-/* Whether the host has the page already: what an atomic look-up can see. */
-bool memslot_host_present(const struct kvm_memory_slot *slot, gfn_t gfn);
 
 static inline pfn_t memslot_pfn(const struct kvm_memory_slot *slot, gfn_t gfn)
 {

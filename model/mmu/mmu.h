@@ -14,6 +14,7 @@
 #include "model/mmu/list.h"
 #include "model/mmu/memslot.h"
 #include "model/mmu/mmulock.h"
+#include "model/mmu/notifier.h"
 #include "model/mmu/rcu.h"
 #include "model/mmu/spte.h"
 #include "model/mmu/stats.h"
@@ -133,6 +134,7 @@ struct kvm {
 	struct rcu rcu;
 
 	struct srcu srcu; /* of the memslots */
+	struct mmu_notifiers notifiers;
 
 	/* Shadow pages of a part of the guest that no trace shows: a walk meets them. They map
 	 * pages of the logged slot, none of them writable, and never change. */
@@ -207,7 +209,7 @@ struct kvm_page_fault {
 	uint64_t error_code;
 	bool exec, write, present, rsvd;
 	bool map_writable;
-	int populated; /* level of the host page that this fault brought, or 0 */
+	uint64_t mmu_seq; /* kvm->notifiers.seq when the host's page was looked up */
 	int max_level, goal_level;
 	gfn_t gfn;
 	pfn_t pfn;

@@ -8,7 +8,7 @@
 #define LINUX_5_16                                                                                 \
 	.dirty = "mask", .spte = "none", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,                 \
 	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .get_kicks = true,         \
-	.zap_collapsible = true, .huge_pages = true
+	.zap_collapsible = true, .huge_pages = true, .host_read_faults = true
 
 /* Masks of dirty bits: 3.5; the slots' rmaps took the place of slot bitmaps in 3.9. */
 #define LINUX_3_5                                                                                  \
@@ -40,6 +40,8 @@ static const struct kvm_preset presets[] = {
 		.tdp_collapse = TDP_RECOVER,
 		.split_on_fault = true,
 		.split_unlocked = true,
+		.no_change_pte = true,
+		.huge_zero_copy = true,
 	},
 	{
 		.name = "6.2-tdp",

@@ -48,8 +48,13 @@ struct kvm_preset {
 	bool split_on_fault; /* a fault splits a large spte; otherwise it takes it out */
 	bool split_unlocked; /* a split lets go of mmu_lock for its table, each time */
 	/* On either: */
-	bool get_kicks;	      /* GET and CLEAR make vCPUs exit, log of the CPU's or not (5.12 on) */
-	bool zap_collapsible; /* disabling it looks for sptes that can be larger */
+	bool get_kicks; /* GET and CLEAR make vCPUs exit, log of the CPU's or not (5.12 on) */
+	bool host_read_faults; /* a read has the host's page as it is, the zero page too; otherwise
+				* it asks for a writable one, as a store does (to 3.7) */
+	bool no_change_pte;    /* no MMU notifier for a page that takes another's place (6.10 on) */
+	bool huge_zero_copy;   /* the host's mm: a store to the huge zero page gets a huge page
+				* (6.13 on); otherwise the zero page is split */
+	bool zap_collapsible;  /* disabling it looks for sptes that can be larger */
 };
 
 /* NULL when there is none of that name. NULL as a name is the first. */

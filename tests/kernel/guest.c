@@ -74,7 +74,7 @@ static const struct {
 static const uint8_t empty_code[] = {0x90, 0xe6, 0x10};
 #define EMPTY_GPA (CODE_GPA + 0x100)
 
-static uint8_t *map_touched(uint64_t bytes, bool huge)
+static uint8_t *map_memory(uint64_t bytes, bool huge, bool touch)
 {
 	/* Reserve one huge page more, to begin at a 2 MiB boundary as a real VMM's memory does. */
 	uint8_t *p = mmap(NULL, bytes + HUGE_BYTES, PROT_READ | PROT_WRITE,
@@ -88,7 +88,7 @@ static uint8_t *map_touched(uint64_t bytes, bool huge)
 	if (madvise(start, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) < 0 &&
 	    (huge || errno != EINVAL)) /* EINVAL: no THP */
 		die_errno("madvise");
-	for (uint64_t off = 0; off < bytes; off += PAGE_BYTES)
+	for (uint64_t off = 0; touch && off < bytes; off += PAGE_BYTES)
 		start[off] = 1;
 	return start;
 }
@@ -248,9 +248,9 @@ void guest_create(struct guest *g, const struct guest_opts *opts)
 	enable_manual(g, opts->manual);
 	enable_ring(g);
 
-	g->low = map_touched(SLOT0_BYTES, false);
+	g->low = map_memory(SLOT0_BYTES, false, true);
 	memset(g->low, 0, SLOT0_BYTES);
-	g->mem = map_touched(opts->slot_pages * PAGE_BYTES, opts->huge);
+	g->mem = map_memory(opts->slot_pages * PAGE_BYTES, opts->huge, !opts->absent);
 	if (opts->pte != GUEST_PTE_NONE)
 		build_tables(g);
 	for (unsigned i = 0; i < sizeof(loop_code) / sizeof(loop_code[0]); i++)
@@ -429,4 +429,17 @@ void guest_check_extension(struct guest *g)
 {
 	if (ioctl(g->vm, KVM_CHECK_EXTENSION, KVM_CAP_USER_MEMORY) <= 0)
 		die_errno("KVM_CAP_USER_MEMORY");
+}
+
+void guest_dontneed(struct guest *g, uint64_t first, uint64_t n)
+{
+	if (madvise(g->mem + first * PAGE_BYTES, n * PAGE_BYTES, MADV_DONTNEED) < 0)
+		die_errno("madvise");
+}
+
+void guest_protect(struct guest *g, uint64_t first, uint64_t n, bool writable)
+{
+	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+	if (mprotect(g->mem + first * PAGE_BYTES, n * PAGE_BYTES, prot) < 0)
+		die_errno("mprotect");
 }

@@ -33,6 +33,7 @@ struct guest_opts {
 	uint64_t ring;	 /* entries of each vCPU's dirty ring; 0: there is none */
 	unsigned vcpus;	 /* 1 to GUEST_MAX_VCPUS */
 	bool huge;	 /* slot 1's host memory in huge pages of 2 MiB, where it has whole ones */
+	bool absent;	 /* the host touches nothing of it */
 };
 #define GUEST_MAX_SLOT_PAGES 16384u /* what the page list and the 4K tables have room for */
 #define GUEST_MAX_VCPUS	     2u	    /* which share the room for page lists */
@@ -88,6 +89,9 @@ void guest_collect_rings(struct guest *g);
 void guest_reset_rings(struct guest *g);
 /* The tallies start anew. */
 void guest_ring_mark(struct guest *g);
+/* madvise(MADV_DONTNEED) and mprotect() of @n pages of slot 1's host memory. */
+void guest_dontneed(struct guest *g, uint64_t first, uint64_t n);
+void guest_protect(struct guest *g, uint64_t first, uint64_t n, bool writable);
 void guest_check_extension(struct guest *g);
 
 #endif

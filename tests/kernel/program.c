@@ -44,6 +44,9 @@ static const struct {
 	{"clear", OP_CLEAR, true},
 	{"log-on", OP_LOG_ON, true},
 	{"log-off", OP_LOG_OFF, true},
+	{"dontneed", OP_DONTNEED, true},
+	{"protect-ro", OP_PROTECT_RO, true},
+	{"protect-rw", OP_PROTECT_RW, true},
 	{"null", OP_NULL, true},
 	{"check-extension", OP_CHECK_EXTENSION, true},
 	{"empty", OP_EMPTY, true},
@@ -141,8 +144,12 @@ static void read_vm_option(const struct reader *r, struct statement *s, const ch
 		s->huge = true;
 	else if (strcmp(word, "lazy-split") == 0)
 		s->lazy_split = true;
+	else if (strcmp(word, "absent") == 0)
+		s->absent = true;
 	else
-		bad(r, "logged, manual, manual-all-set, ring=ENTRIES, vcpus=2, huge or lazy-split",
+		bad(r,
+		    "logged, manual, manual-all-set, ring=ENTRIES, vcpus=2, huge, lazy-split or "
+		    "absent",
 		    word);
 }
 
@@ -172,6 +179,15 @@ static void read_arguments(struct reader *r, struct statement *s)
 			s->number[s->n_numbers++] = to_count(r, word);
 		else if (s->pattern[0] != PATTERN_NONE)
 			bad(r, "a number of pages or all", NULL);
+		word = next_word(r);
+		if (word)
+			s->number[s->n_numbers++] = to_number(r, word, GUEST_MAX_SLOT_PAGES);
+		break;
+	case OP_DONTNEED:
+	case OP_PROTECT_RO:
+	case OP_PROTECT_RW:
+		s->number[s->n_numbers++] = to_number(r, next_word(r), GUEST_MAX_SLOT_PAGES);
+		s->number[s->n_numbers++] = to_count(r, next_word(r));
 		break;
 	case OP_SWEEP:
 		read_sweep(r, s);

@@ -28,7 +28,10 @@ enum statement_op {
 	OP_RESET_HARVESTED, /* resets them only */
 	OP_LOG_ON,
 	OP_LOG_OFF,
-	OP_ROUND, /* what the column says from here on */
+	OP_DONTNEED, /* madvise() of pages of the host's memory */
+	OP_PROTECT_RO,
+	OP_PROTECT_RW, /* mprotect() of them */
+	OP_ROUND,      /* what the column says from here on */
 	OP_NULL,
 	OP_CHECK_EXTENSION,
 	OP_EMPTY,
@@ -59,12 +62,14 @@ struct statement {
 	unsigned vcpus;	 /* OP_VM */
 	bool huge;	 /* OP_VM: slot 1 has transparent huge pages */
 	bool lazy_split; /* OP_VM: kvm.eager_page_split=N */
+	bool absent;	 /* OP_VM: the host touches nothing of slot 1 */
 	char phase[40];	 /* statements that are a phase */
 	enum pattern pattern[N_PATTERNS];
 	unsigned n_patterns; /* OP_PAGES: 1 */
 	uint64_t number[SWEEP_NUMBERS_MAX];
-	unsigned n_numbers; /* OP_PAGES: 0 or 1; OP_CLEAR: 1, pages per ioctl; OP_ROUND: 0 (none) or
-			       1 */
+	unsigned n_numbers; /* OP_PAGES: 0 to 2, the second is added to each page; OP_CLEAR: 1,
+			       pages per ioctl; OP_ROUND: 0 (none) or 1; OP_DONTNEED, OP_PROTECT_*:
+			       first page, pages */
 	unsigned rounds;
 };
 

@@ -143,6 +143,7 @@ static void new_vm(struct recorder *r, const struct statement *s)
 		.ring = s->ring,
 		.vcpus = s->vcpus,
 		.huge = s->huge,
+		.absent = s->absent,
 	};
 	end_vm(r);
 	write_text("/sys/module/kvm/parameters/eager_page_split", s->lazy_split ? "N" : "Y");
@@ -157,7 +158,8 @@ static void new_vm(struct recorder *r, const struct statement *s)
 	r->round = -1;
 }
 
-static void choose_pages(struct recorder *r, enum pattern pattern, uint64_t number)
+/* @offset is added to each page. */
+static void choose_pages(struct recorder *r, enum pattern pattern, uint64_t number, uint64_t offset)
 {
 	if (number == PROGRAM_ALL)
 		number = r->opts.slot_pages;
@@ -167,6 +169,29 @@ static void choose_pages(struct recorder *r, enum pattern pattern, uint64_t numb
 	if (r->n_pages > r->opts.slot_pages)
 		die("%" PRIu64 " pages of a slot of %" PRIu64, number, r->opts.slot_pages);
 	pattern_pages(pattern, r->n_pages, r->opts.slot_pages, r->pages);
+	for (uint64_t i = 0; i < r->n_pages; i++) {
+		r->pages[i] += (uint32_t)offset;
+		if (r->pages[i] >= r->opts.slot_pages)
+			die("page %u of a slot of %" PRIu64, r->pages[i], r->opts.slot_pages);
+	}
+}
+
+static void change_host(struct recorder *r, const struct statement *s)
+{
+	uint64_t first = s->number[0], n = s->number[1];
+	if (first >= r->opts.slot_pages)
+		die("phase %s: no such page", s->phase);
+	if (n == PROGRAM_ALL)
+		n = r->opts.slot_pages - first;
+	if (n == 0 || n > r->opts.slot_pages - first)
+		die("phase %s: no such pages", s->phase);
+	phase_begin(r, s->phase);
+	uint64_t start = read_tsc();
+	if (s->op == OP_DONTNEED)
+		guest_dontneed(&r->guest, first, n);
+	else
+		guest_protect(&r->guest, first, n, s->op == OP_PROTECT_RW);
+	phase_end(r, read_tsc() - start);
 }
 
 static void access_pages(struct recorder *r, const struct statement *s, enum guest_loop loop)
@@ -198,7 +223,8 @@ static void execute(struct recorder *r, const struct statement *s)
 		run_phase(r, "setup");
 		break;
 	case OP_PAGES:
-		choose_pages(r, s->pattern[0], s->n_numbers ? s->number[0] : 0);
+		choose_pages(r, s->pattern[0], s->n_numbers ? s->number[0] : 0,
+			     s->n_numbers > 1 ? s->number[1] : 0);
 		if (!s->n_numbers)
 			r->nr_dirty = -1;
 		break;
@@ -242,6 +268,11 @@ static void execute(struct recorder *r, const struct statement *s)
 		start = read_tsc();
 		guest_log(&r->guest, s->op == OP_LOG_ON);
 		phase_end(r, read_tsc() - start);
+		break;
+	case OP_DONTNEED:
+	case OP_PROTECT_RO:
+	case OP_PROTECT_RW:
+		change_host(r, s);
 		break;
 	case OP_NULL:
 		phase_begin(r, s->phase);
@@ -288,7 +319,7 @@ static size_t run_sweep(struct recorder *r, size_t at)
 		for (unsigned k = 0; k < s->n_numbers; k++) {
 			if (s->number[k] != PROGRAM_ALL && s->number[k] > r->opts.slot_pages)
 				continue;
-			choose_pages(r, s->pattern[p], s->number[k]);
+			choose_pages(r, s->pattern[p], s->number[k], 0);
 			end = run_rounds(r, at + 1, s->rounds);
 		}
 	r->pooled = false;

@@ -86,31 +86,36 @@ static enum ret_pf fast_page_fault(struct kvm_vcpu *v, const struct kvm_page_fau
 	return ret;
 }
 
-/* Finds the host's page. RET_PF_EMULATE: nothing is there, it is a device. */
-static enum ret_pf faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f)
+/* Finds the host's page: an enum ret_pf, or a negative error. RET_PF_EMULATE: nothing is there, it
+ * is a device. */
+static int faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
+	int r;
+
 	charge(v->task, COUNT_gfn_to_pfn, 1);
 	if (!f->slot)
 		return RET_PF_EMULATE;
 	if (memslot_flags(v->task, f->slot) & MEMSLOT_INVALID)
 		return RET_PF_RETRY;
-	f->pfn = memslot_fault_in(f->slot, f->gfn, &f->populated);
-	f->map_writable = true;
-	if (f->populated) {
-		charge(v->task, COUNT_host_fault, 1);
-		if (f->populated > PG_LEVEL_4K)
-			charge(v->task, COUNT_host_clear, pages_per_level(f->populated) - 1);
-	}
-	return RET_PF_CONTINUE;
+	task_assert_first(v->task, "the invalidations that have ended");
+	f->mmu_seq = v->kvm->notifiers.seq;
+	r = host_fault_in(v->task, v->kvm, f->slot, f->gfn, f->write, &f->map_writable);
+	f->pfn = memslot_pfn(f->slot, f->gfn);
+	return r ? r : RET_PF_CONTINUE;
 }
 
-static bool fault_stale(const struct kvm_vcpu *v)
+static bool fault_stale(const struct kvm_vcpu *v, const struct kvm_page_fault *f)
 {
-	if (v->root.sp)
-		return sp_obsolete(v->kvm, v->root.sp);
-	touch_shared(v->task);
-	task_assert_first(v->task, "its vCPU's requests");
-	return v->requests & REQ_FREE_OBSOLETE_ROOTS;
+	if (v->root.sp) {
+		if (sp_obsolete(v->kvm, v->root.sp))
+			return true;
+	} else {
+		touch_shared(v->task);
+		task_assert_first(v->task, "its vCPU's requests");
+		if (v->requests & REQ_FREE_OBSOLETE_ROOTS)
+			return true;
+	}
+	return mmu_invalidate_retry(v->kvm, f);
 }
 
 static int map_fault_shared(struct kvm_vcpu *v, struct kvm_page_fault *f)
@@ -119,7 +124,7 @@ static int map_fault_shared(struct kvm_vcpu *v, struct kvm_page_fault *f)
 
 	if (r)
 		return r;
-	r = fault_stale(v) ? RET_PF_RETRY : v->kvm->backend->map_shared(v, f);
+	r = fault_stale(v, f) ? RET_PF_RETRY : v->kvm->backend->map_shared(v, f);
 	mmu_read_unlock(v->task, v->kvm);
 	return r;
 }
@@ -135,7 +140,7 @@ static int map_fault(struct kvm_vcpu *v, struct kvm_page_fault *f, struct guest_
 	if (r)
 		return r;
 	r = make_mmu_pages_available(v);
-	if (!r && fault_stale(v))
+	if (!r && fault_stale(v, f))
 		r = RET_PF_RETRY;
 	else if (!r)
 		r = gw ? fetch_guest_mapping(v, f, gw) : direct_map(v, f);
@@ -145,7 +150,7 @@ static int map_fault(struct kvm_vcpu *v, struct kvm_page_fault *f, struct guest_
 
 static int direct_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
-	enum ret_pf r;
+	int r;
 
 	f->gfn = f->addr >> PAGE_SHIFT;
 	f->slot = memslot_lookup(v->task, v->kvm, f->gfn);
@@ -178,7 +183,7 @@ static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
 	struct guest_walk gw;
 	struct shadow_walk w;
-	enum ret_pf r;
+	int r;
 
 	if (!guest_walk_addr(v, &gw, f->addr, f->error_code & ~PFERR_RSVD)) {
 		v->stat[STAT_pf_guest]++;

@@ -30,7 +30,7 @@ static bool direct_prefetch_run(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uns
 	if (!slot || gfn + (end - start) > slot->base_gfn + slot->npages)
 		return false;
 	for (n = 0; n < end - start; n++)
-		if (!memslot_host_present(slot, gfn + n))
+		if (!memslot_host_writable(slot, gfn + n))
 			break;
 	charge(v->task, COUNT_prefetch_pfn, n);
 	for (unsigned i = 0; i < n; i++)
@@ -46,7 +46,7 @@ static void direct_prefetch(struct kvm_vcpu *v, uint64_t *sptep)
 	unsigned first = index & ~(group - 1), start = first;
 	bool open = false;
 
-	if (sp->role.level > PG_LEVEL_4K || group < 2)
+	if (sp->role.level > PG_LEVEL_4K || group < 2 || v->kvm->notifiers.in_progress)
 		return;
 	for (unsigned i = first; i < first + group; i++) {
 		if (i == index || spte_present(spte_read(v->task, v->kvm, &sp->spt[i]))) {
@@ -139,7 +139,7 @@ static bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t 
 	if (!(gpte & PT_DIRTY))
 		access &= ~ACC_WRITE; /* the first write has to set D */
 	slot = prefetch_slot(v, gfn, access & ACC_WRITE);
-	if (!slot || !memslot_host_present(slot, gfn))
+	if (!slot || !memslot_host_writable(slot, gfn))
 		return false;
 	charge(v->task, COUNT_prefetch_pfn, 1);
 	set_spte(v, slot, sptep, access, gfn, memslot_pfn(slot, gfn), NULL);
@@ -158,6 +158,8 @@ static void guest_prefetch(struct kvm_vcpu *v, const struct guest_walk *gw, uint
 		direct_prefetch(v, sptep);
 		return;
 	}
+	if (v->kvm->notifiers.in_progress) /* what it would find may be going */
+		return;
 	for (unsigned i = first; i < first + group; i++)
 		if (i != index && !spte_present(spte_read(v->task, v->kvm, &sp->spt[i])) &&
 		    !prefetch_gpte(v, sp, &sp->spt[i], gw->prefetch_ptes[i - first]))

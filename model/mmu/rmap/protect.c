@@ -170,6 +170,7 @@ const struct mmu_backend mmu_backend_rmap = {
 	.clear_dirty_slot = rmap_clear_dirty_slot,
 	.zap_collapsible = rmap_zap_collapsible,
 	.split_huge = rmap_split_huge,
+	.unmap_gfn_range = rmap_unmap_range,
 	.zap_gfn = zap_gfn,
 	.for_each_shadow_page = for_each_shadow_page,
 	.spte_gfn = spte_gfn,

@@ -135,6 +135,8 @@ int slot_handle_rmaps(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 		      const struct slot_pass *p);
 int rmap_protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, int min_level);
 int rmap_clear_dirty_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
+bool rmap_unmap_range(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
+		      gfn_t end);
 int rmap_zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 
 /* ---- split.c ---- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/rmap/rmap.h"
 
-/* Passes over the rmaps of a slot: when logging begins, and when it ends. */
+/* Passes over the rmaps of a slot: when logging begins, when it ends, when the host unmaps. */
 
 /* What was changed is flushed before others have mmu_lock, where the pass says so. */
 static int let_others(struct task *t, struct kvm *kvm, const struct slot_pass *p, bool *flush)
@@ -126,4 +126,28 @@ int rmap_zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot
 			      .flush_on_yield = true};
 
 	return whole_slot(t, kvm, slot, &p);
+}
+
+/* An MMU notifier's: mmu_lock is kept all the way. */
+bool rmap_unmap_range(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
+		      gfn_t end)
+{
+	bool flush = false;
+
+	for (int l = PG_LEVEL_4K; l <= MAX_HUGE_LEVEL; l++)
+		for (uint64_t i = memslot_index(slot, start, l);
+		     i <= memslot_index(slot, end - 1, l); i++) {
+			uint64_t addr = slot->rmap_addr[l - 1] + i * sizeof(*slot->rmap[0]);
+			struct kvm_rmap_head *head = &slot->rmap[l - 1][i];
+			struct rmap_iter it;
+			uint64_t *sptep;
+
+			charge(t, COUNT_slot_rmap_head, 1);
+			kvm_touch(t, kvm, addr, sizeof(*head), false);
+			while ((sptep = rmap_first(t, kvm, head, &it))) {
+				zap_one_rmap_spte(t, kvm, head, addr, sptep);
+				flush = true;
+			}
+		}
+	return flush;
 }

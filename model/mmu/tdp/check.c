@@ -13,6 +13,7 @@ static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsi
 	gfn_t gfn = sp_gfn(sp, i);
 	const struct kvm_memory_slot *slot = gfn_to_memslot(kvm, gfn);
 	uint64_t spte = sp->spt[i];
+	const char *what;
 
 	if (!slot)
 		return bad(kvm, "spte for gfn %#llx, which no slot has", (unsigned long long)gfn);
@@ -20,10 +21,10 @@ static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsi
 		return bad(kvm, "gfn %#llx maps pfn %#llx, its slot says %#llx",
 			   (unsigned long long)gfn, (unsigned long long)spte_pfn(spte),
 			   (unsigned long long)memslot_pfn(slot, gfn));
-	if (sp->role.level > memslot_host_level(slot, gfn))
-		return bad(kvm, "gfn %#llx is mapped at level %d, its host page has %d",
-			   (unsigned long long)gfn, (int)sp->role.level,
-			   memslot_host_level(slot, gfn));
+	what = host_mem_check(slot, gfn, sp->role.level, spte);
+	if (what)
+		return bad(kvm, "gfn %#llx, level %d, %s", (unsigned long long)gfn,
+			   (int)sp->role.level, what);
 	n->leaves[sp->role.level]++;
 	return 0;
 }

@@ -208,6 +208,7 @@ const struct mmu_backend mmu_backend_tdp = {
 	.clear_dirty_slot = clear_dirty_slot,
 	.zap_collapsible = tdp_zap_collapsible,
 	.split_huge = tdp_split_huge,
+	.unmap_gfn_range = tdp_unmap_range,
 	.zap_gfn = zap_gfn,
 	.spte_gfn = spte_gfn,
 	.walk_lockless = tdp_walk_lockless,

@@ -103,6 +103,10 @@ int tdp_split_huge(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot
 /* ---- collapse.c ---- */
 int tdp_zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 
+/* ---- unmap.c ---- */
+bool tdp_unmap_range(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
+		     gfn_t end);
+
 /* ---- fault.c ---- */
 
 int tdp_map(struct kvm_vcpu *v, struct kvm_page_fault *f);

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/hostmem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mmu/mmu.h"
+#include "model/mmu/notifier.h"
+#include "model/policy/preset.h"
+
+#define HUGE_PAGES pages_per_level(PG_LEVEL_2M)
+
+/* Frames from @first to before @end. */
+struct range {
+	gfn_t first, end;
+};
+
+static gfn_t block_of(gfn_t gfn)
+{
+	return gfn & ~(HUGE_PAGES - 1);
+}
+
+static bool bit(const struct kvm_memory_slot *slot, const uint64_t *bitmap, gfn_t gfn)
+{
+	uint64_t i = gfn - slot->base_gfn;
+
+	return bitmap && bitmap[i / 64] >> (i % 64) & 1;
+}
+
+static void set_bits(const struct kvm_memory_slot *slot, uint64_t *bitmap, gfn_t gfn,
+		     uint64_t npages, bool on)
+{
+	for (uint64_t i = gfn - slot->base_gfn, end = i + npages; i < end; i++) {
+		if (on)
+			bitmap[i / 64] |= 1ull << (i % 64);
+		else
+			bitmap[i / 64] &= ~(1ull << (i % 64));
+	}
+}
+
+static uint8_t *pmd_of(const struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	return &slot->host.pmd[memslot_index(slot, gfn, PG_LEVEL_2M)];
+}
+
+static bool is_huge(enum host_pmd pmd)
+{
+	return pmd == HOST_PMD_HUGE || pmd == HOST_PMD_HUGE_ZERO;
+}
+
+/* The largest page of the slot's size around @gfn that the slot has whole. */
+static int fitting_level(const struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	int level;
+
+	for (level = slot->host.level; level > PG_LEVEL_4K; level--) {
+		gfn_t first = gfn & ~(pages_per_level(level) - 1);
+
+		if (first >= slot->base_gfn &&
+		    first + pages_per_level(level) <= slot->base_gfn + slot->npages)
+			break;
+	}
+	return level;
+}
+
+bool host_mem_init(struct kvm_memory_slot *slot, const struct memslot_host *host)
+{
+	struct host_mem *h = &slot->host;
+	uint64_t words = memslot_bitmap_words(slot), blocks = memslot_lpages(slot, PG_LEVEL_2M);
+
+	h->level = host->level ? (int)host->level : PG_LEVEL_4K;
+	h->anonymous = host->anonymous;
+	if (!host->populated || host->anonymous)
+		h->absent = calloc(words, 8);
+	if (host->anonymous) {
+		h->zero = calloc(words, 8);
+		h->readonly = calloc(words, 8);
+		h->pmd = calloc(blocks, 1);
+	}
+	if (((!host->populated || host->anonymous) && !h->absent) ||
+	    (host->anonymous && (!h->zero || !h->readonly || !h->pmd)))
+		return false;
+	if (!host->populated)
+		memset(h->absent, 0xff, words * 8);
+	for (uint64_t i = 0; host->anonymous && host->populated && i < blocks; i++) {
+		gfn_t gfn = block_of(slot->base_gfn) + i * HUGE_PAGES;
+
+		h->pmd[i] =
+			fitting_level(slot, gfn) == PG_LEVEL_2M ? HOST_PMD_HUGE : HOST_PMD_TABLE;
+	}
+	return true;
+}
+
+void host_mem_free(struct host_mem *h)
+{
+	free(h->absent);
+	free(h->zero);
+	free(h->readonly);
+	free(h->pmd);
+}
+
+int memslot_host_level(const struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	if (!slot->host.anonymous)
+		return fitting_level(slot, gfn);
+	return is_huge(*pmd_of(slot, gfn)) ? PG_LEVEL_2M : PG_LEVEL_4K;
+}
+
+bool memslot_host_writable(const struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	return !bit(slot, slot->host.absent, gfn) && !bit(slot, slot->host.zero, gfn) &&
+	       !bit(slot, slot->host.readonly, gfn);
+}
+
+/* The mapping (VMA) that @gfn is of: neighbours with the same protection are one. */
+static struct range mapping_of(const struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	bool readonly = bit(slot, slot->host.readonly, gfn);
+	struct range vma = {gfn, gfn + 1};
+
+	while (vma.first > slot->base_gfn &&
+	       bit(slot, slot->host.readonly, vma.first - 1) == readonly)
+		vma.first--;
+	while (vma.end < slot->base_gfn + slot->npages &&
+	       bit(slot, slot->host.readonly, vma.end) == readonly)
+		vma.end++;
+	return vma;
+}
+
+/* ---- faults ---- */
+
+static void charge_populated(struct task *t, int level)
+{
+	charge(t, COUNT_host_fault, 1);
+	if (level > PG_LEVEL_4K)
+		charge(t, COUNT_host_clear, pages_per_level(level) - 1);
+}
+
+static void populate_shared(struct task *t, struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	int level = fitting_level(slot, gfn);
+
+	set_bits(slot, slot->host.absent, gfn & ~(pages_per_level(level) - 1),
+		 pages_per_level(level), false);
+	charge_populated(t, level);
+}
+
+/* The zero page, or one of the guest's own; a huge one where the whole of it is still nothing. */
+static void populate_anonymous(struct task *t, struct kvm_memory_slot *slot, gfn_t gfn, bool write)
+{
+	uint8_t *pmd = pmd_of(slot, gfn);
+	int level = PG_LEVEL_4K;
+
+	if (*pmd == HOST_PMD_NONE && fitting_level(slot, gfn) == PG_LEVEL_2M) {
+		struct range vma = mapping_of(slot, gfn);
+
+		if (vma.first <= block_of(gfn) && block_of(gfn) + HUGE_PAGES <= vma.end)
+			level = PG_LEVEL_2M;
+	}
+	if (level == PG_LEVEL_4K)
+		*pmd = HOST_PMD_TABLE;
+	else
+		*pmd = write ? HOST_PMD_HUGE : HOST_PMD_HUGE_ZERO;
+	gfn &= ~(pages_per_level(level) - 1);
+	set_bits(slot, slot->host.absent, gfn, pages_per_level(level), false);
+	set_bits(slot, slot->host.zero, gfn, pages_per_level(level), !write);
+	charge_populated(t, write ? level : PG_LEVEL_4K);
+}
+
+/* Small pages take the place of a huge one, or of none: the notifier does not know. */
+static void split_pmd(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t block)
+{
+	mmu_notifier_invalidate_start(t, kvm, slot, block, block + HUGE_PAGES);
+	touch_shared(t);
+	task_assert_first(t, "the host's page tables");
+	if (is_huge(*pmd_of(slot, block)))
+		*pmd_of(slot, block) = HOST_PMD_TABLE;
+	mmu_notifier_invalidate_end(t, kvm, slot, block, block + HUGE_PAGES);
+}
+
+/* Pages of its own for what is still the zero page. */
+static void copy_zero(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn,
+		      int level)
+{
+	uint64_t n = pages_per_level(level);
+
+	charge_populated(t, level);
+	mmu_notifier_invalidate_start(t, kvm, slot, gfn, gfn + n);
+	touch_shared(t);
+	task_assert_first(t, "the host's page tables");
+	if (bit(slot, slot->host.zero, gfn)) { /* none was faster, nothing was given back */
+		set_bits(slot, slot->host.zero, gfn, n, false);
+		if (level == PG_LEVEL_2M)
+			*pmd_of(slot, gfn) = HOST_PMD_HUGE;
+		else if (!kvm->preset->no_change_pte)
+			mmu_notifier_change_pte(t, kvm, slot, gfn);
+	}
+	mmu_notifier_invalidate_end(t, kvm, slot, gfn, gfn + n);
+}
+
+static void copy_on_write(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	if (*pmd_of(slot, gfn) != HOST_PMD_HUGE_ZERO) {
+		copy_zero(t, kvm, slot, gfn, PG_LEVEL_4K);
+	} else if (kvm->preset->huge_zero_copy) {
+		copy_zero(t, kvm, slot, block_of(gfn), PG_LEVEL_2M);
+	} else {
+		split_pmd(t, kvm, slot, block_of(gfn));
+		copy_zero(t, kvm, slot, gfn, PG_LEVEL_4K);
+	}
+}
+
+int host_fault_in(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn,
+		  bool write, bool *writable)
+{
+	/* Who could not be told that a page is read-only asked for a writable one. */
+	bool store = write || !kvm->preset->host_read_faults;
+
+	touch_shared(t);
+	task_assert_first(t, "the host's page tables");
+	if (store && bit(slot, slot->host.readonly, gfn))
+		return kvmsim_err(sim_errors(kvm->sim), KVMSIM_EINVAL,
+				  "gfn %#llx: the VMM has mapped the memory read-only, KVM_RUN "
+				  "ends with EFAULT",
+				  (unsigned long long)gfn);
+	if (bit(slot, slot->host.absent, gfn) && !slot->host.anonymous)
+		populate_shared(t, slot, gfn);
+	else if (bit(slot, slot->host.absent, gfn))
+		populate_anonymous(t, slot, gfn, store);
+	else if (store && bit(slot, slot->host.zero, gfn))
+		copy_on_write(t, kvm, slot, gfn);
+	touch_shared(t);
+	task_assert_first(t, "the host's page tables");
+	*writable = memslot_host_writable(slot, gfn);
+	return 0;
+}
+
+void host_store(struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	if (!slot->host.anonymous)
+		return;
+	if (!is_huge(*pmd_of(slot, gfn)))
+		*pmd_of(slot, gfn) = HOST_PMD_TABLE;
+	set_bits(slot, slot->host.absent, gfn, 1, false);
+	set_bits(slot, slot->host.zero, gfn, 1, false);
+}
+
+/* ---- madvise and mprotect ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static gfn_t next_block(gfn_t gfn, gfn_t end)
+{
+	return least(block_of(gfn) + HUGE_PAGES, end);
+}
+
+static void give_back(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn,
+		      gfn_t end)
+{
+	for (gfn_t next; gfn < end; gfn = next) {
+		uint8_t *pmd = pmd_of(slot, gfn);
+
+		next = next_block(gfn, end);
+		touch_shared(t);
+		task_assert_first(t, "the host's page tables");
+		if (is_huge(*pmd) && next - gfn < HUGE_PAGES) {
+			split_pmd(t, kvm, slot, block_of(gfn));
+			touch_shared(t);
+			task_assert_first(t, "the host's page tables");
+		}
+		if (is_huge(*pmd))
+			*pmd = HOST_PMD_NONE;
+		set_bits(slot, slot->host.absent, gfn, next - gfn, true);
+		set_bits(slot, slot->host.zero, gfn, next - gfn, false);
+		gmem_clear(&kvm->gmem, gfn, next - gfn);
+	}
+}
+
+void host_dontneed(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn,
+		   uint64_t npages)
+{
+	gfn_t end = gfn + npages, next;
+
+	for (; gfn < end; gfn = next) {
+		touch_shared(t);
+		task_assert_first(t, "the host's mappings");
+		next = least(mapping_of(slot, gfn).end, end);
+		mmu_notifier_invalidate_start(t, kvm, slot, gfn, next);
+		give_back(t, kvm, slot, gfn, next);
+		mmu_notifier_invalidate_end(t, kvm, slot, gfn, next);
+	}
+}
+
+/* A mapping that is split in the middle of 2 MiB that were all its own must not have a huge page
+ * there. The host looks for one with the notifiers running, whether there is one or not. (Inferred
+ * from two calls for one mprotect() of small pages; its tables are taken to have a PMD there.) */
+static void split_mapping(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t at,
+			  struct range vma)
+{
+	gfn_t block = block_of(at);
+
+	if (at > block && at > vma.first && at < vma.end && block >= vma.first &&
+	    block + HUGE_PAGES <= vma.end)
+		split_pmd(t, kvm, slot, block);
+}
+
+/* One mapping's part. The notifier is called by the GiB, from the first 2 MiB that have something
+ * on. */
+static void protect_part(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+			 struct range part, bool writable)
+{
+	const gfn_t gib = pages_per_level(PG_LEVEL_1G);
+
+	for (gfn_t gfn = part.first, next; gfn < part.end; gfn = next) {
+		next = least((gfn & ~(gib - 1)) + gib, part.end);
+		touch_shared(t);
+		task_assert_first(t, "the host's page tables");
+		gfn_t first = gfn;
+
+		while (first < next && *pmd_of(slot, first) == HOST_PMD_NONE)
+			first = next_block(first, next);
+		if (first < next)
+			mmu_notifier_invalidate_start(t, kvm, slot, first, next);
+		touch_shared(t);
+		task_assert_first(t, "the host's page tables");
+		set_bits(slot, slot->host.readonly, gfn, next - gfn, !writable);
+		if (first < next)
+			mmu_notifier_invalidate_end(t, kvm, slot, first, next);
+	}
+}
+
+void host_protect(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn,
+		  uint64_t npages, bool writable)
+{
+	gfn_t end = gfn + npages, next;
+
+	for (; gfn < end; gfn = next) {
+		touch_shared(t);
+		task_assert_first(t, "the host's mappings");
+		struct range vma = mapping_of(slot, gfn);
+		struct range part = {gfn, least(vma.end, end)};
+
+		next = part.end;
+		if (bit(slot, slot->host.readonly, gfn) == !writable)
+			continue;
+		split_mapping(t, kvm, slot, part.first, vma);
+		vma.first = part.first;
+		split_mapping(t, kvm, slot, part.end, vma);
+		protect_part(t, kvm, slot, part, writable);
+	}
+}
+
+/* ---- the checker ---- */
+
+const char *host_mem_check(const struct kvm_memory_slot *slot, gfn_t gfn, int level, uint64_t spte)
+{
+	if (memslot_host_level(slot, gfn) < level)
+		return "is mapped larger than its host page";
+	for (uint64_t i = 0; i < pages_per_level(level); i++) {
+		if (bit(slot, slot->host.absent, gfn + i))
+			return "is mapped, and the host does not have it";
+		if ((spte & (PT_WRITABLE | SPTE_HOST_WRITABLE)) &&
+		    !memslot_host_writable(slot, gfn + i))
+			return "is writable, and the host maps it read-only";
+	}
+	return NULL;
+}

@@ -44,6 +44,13 @@ static const struct kvm_preset presets[] = {
 		.huge_zero_copy = true,
 	},
 	{
+		.name = "6.13-shadow",
+		.summary = "Linux 6.13: as 6.1-shadow; the host copies its huge zero page whole",
+		LINUX_6_1,
+		.no_change_pte = true,
+		.huge_zero_copy = true,
+	},
+	{
 		.name = "6.2-tdp",
 		.summary = "Linux 6.2: as 6.1-tdp, but a fault splits a large page",
 		LINUX_6_1,

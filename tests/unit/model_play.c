@@ -97,6 +97,7 @@ static int set_slots(struct play *p, bool log)
 			.base_gfn = slot->base_gfn,
 			.npages = slot->npages,
 			.host_populated = !p->o->absent,
+			.host_anonymous = true,
 			.host_level = p->o->thp ? 2 : 1,
 		};
 
@@ -218,8 +219,11 @@ int model_play(const struct kvm_player_opts *o)
 	struct sim_opts so = {.vocabulary = &model_vocabulary, .errors = o->errors};
 	struct profile *profile = NULL;
 	char dirty[64];
-	struct kvm_vm_opts vo = {
-		.paging = PAGING_SHADOW, .mode = GUEST_LONG64, .dirty = dirty, .check = true};
+	struct kvm_vm_opts vo = {.paging = PAGING_SHADOW,
+				 .preset = "6.13-shadow",
+				 .mode = GUEST_LONG64,
+				 .dirty = dirty,
+				 .check = true};
 	const struct task_opts to = {.name = "vmm", .fn = body, .arg = &p};
 	struct task *t;
 	int err = unit_profile(o->errors, &profile);

@@ -188,7 +188,9 @@ static void copy_zero(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 	mmu_notifier_invalidate_start(t, kvm, slot, gfn, gfn + n);
 	touch_shared(t);
 	task_assert_first(t, "the host's page tables");
-	if (bit(slot, slot->host.zero, gfn)) { /* none was faster, nothing was given back */
+	/* None was faster, nothing was given back. */
+	if (bit(slot, slot->host.zero, gfn) &&
+	    (level == PG_LEVEL_2M) == (*pmd_of(slot, gfn) == HOST_PMD_HUGE_ZERO)) {
 		set_bits(slot, slot->host.zero, gfn, n, false);
 		if (level == PG_LEVEL_2M)
 			*pmd_of(slot, gfn) = HOST_PMD_HUGE;
@@ -210,29 +212,33 @@ static void copy_on_write(struct task *t, struct kvm *kvm, struct kvm_memory_slo
 	}
 }
 
+/* A fault of the host's, as often as it takes: others give memory back meanwhile. */
 int host_fault_in(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn,
 		  bool write, bool *writable)
 {
 	/* Who could not be told that a page is read-only asked for a writable one. */
 	bool store = write || !kvm->preset->host_read_faults;
 
-	touch_shared(t);
-	task_assert_first(t, "the host's page tables");
-	if (store && bit(slot, slot->host.readonly, gfn))
-		return kvmsim_err(sim_errors(kvm->sim), KVMSIM_EINVAL,
-				  "gfn %#llx: the VMM has mapped the memory read-only, KVM_RUN "
-				  "ends with EFAULT",
-				  (unsigned long long)gfn);
-	if (bit(slot, slot->host.absent, gfn) && !slot->host.anonymous)
-		populate_shared(t, slot, gfn);
-	else if (bit(slot, slot->host.absent, gfn))
-		populate_anonymous(t, slot, gfn, store);
-	else if (store && bit(slot, slot->host.zero, gfn))
-		copy_on_write(t, kvm, slot, gfn);
-	touch_shared(t);
-	task_assert_first(t, "the host's page tables");
-	*writable = memslot_host_writable(slot, gfn);
-	return 0;
+	while (!task_canceled(t)) {
+		touch_shared(t);
+		task_assert_first(t, "the host's page tables");
+		if (store && bit(slot, slot->host.readonly, gfn))
+			return kvmsim_err(sim_errors(kvm->sim), KVMSIM_EINVAL,
+					  "gfn %#llx: the VMM has mapped the memory read-only, "
+					  "KVM_RUN ends with EFAULT",
+					  (unsigned long long)gfn);
+		if (bit(slot, slot->host.absent, gfn) && !slot->host.anonymous) {
+			populate_shared(t, slot, gfn);
+		} else if (bit(slot, slot->host.absent, gfn)) {
+			populate_anonymous(t, slot, gfn, store);
+		} else if (store && bit(slot, slot->host.zero, gfn)) {
+			copy_on_write(t, kvm, slot, gfn);
+		} else {
+			*writable = memslot_host_writable(slot, gfn);
+			return 0;
+		}
+	}
+	return KVMSIM_ECANCELED;
 }
 
 void host_store(struct kvm_memory_slot *slot, gfn_t gfn)

@@ -117,6 +117,23 @@ static bool walks(const char *dirty)
 	return !strcmp(dirty, "walk") || !strcmp(dirty, "hybrid");
 }
 
+/* Of three programs two have memory that is anonymous; the VMM gives some back where it would
+ * collect the log. */
+static void choose_memory(struct program *p, struct rng *r)
+{
+	p->host_anonymous = rng_below(r, 3);
+	p->host_absent = p->host_anonymous && rng_below(r, 2);
+	for (size_t i = 0; p->host_anonymous && i < p->n_steps; i++) {
+		struct program_step *s = &p->steps[i];
+
+		if (s->what != STEP_GET || rng_below(r, 3))
+			continue;
+		s->what = STEP_DONTNEED;
+		s->first = rng_below(r, PROGRAM_PAGES / 64) * 64 * rng_below(r, 2);
+		s->npages = 1 + rng_below(r, rng_below(r, 2) ? 16 : PROGRAM_PAGES - s->first);
+	}
+}
+
 static bool fill(struct program *p, struct rng *r)
 {
 	bool ring = !strncmp(p->dirty, "ring", 4), restless = !rng_below(r, 4);
@@ -146,6 +163,7 @@ static bool fill(struct program *p, struct rng *r)
 			  : ring && what == 2 ? STEP_RESET
 					      : STEP_GET;
 	}
+	choose_memory(p, r);
 	return true;
 }
 

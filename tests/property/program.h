@@ -10,8 +10,9 @@
 #include "model/guest/vm.h"
 
 /*
- * Random programs: a VM, 1 to 8 vCPUs with a stream of ops each, and a VMM that collects dirty logs
- * and turns logging on and off meanwhile. A program is a function of its number alone.
+ * Random programs: a VM, 1 to 8 vCPUs with a stream of ops each, and a VMM that collects dirty
+ * logs, turns logging on and off and gives memory back meanwhile. A program is a function of its
+ * number alone.
  */
 #define PROGRAM_MAX_VCPUS 8
 #define PROGRAM_SLOTS	  2
@@ -27,8 +28,10 @@ struct program_step {
 		STEP_GET,
 		STEP_LOG_ON,
 		STEP_LOG_OFF,
-		STEP_RESET /* of what the rings have had collected; the policy has rings */
+		STEP_DONTNEED, /* the VMM gives pages back; they are anonymous */
+		STEP_RESET     /* of what the rings have had collected; the policy has rings */
 	} what;
+	uint64_t first, npages; /* STEP_DONTNEED */
 };
 
 /* What a program runs on. */
@@ -45,8 +48,9 @@ struct program {
 	uint64_t number;
 	struct program_machine on;
 	const char *dirty;
-	bool check; /* the model's checkers are on */
-	bool quiet; /* an error is expected: no message */
+	bool check;			  /* the model's checkers are on */
+	bool quiet;			  /* an error is expected: no message */
+	bool host_anonymous, host_absent; /* the slots' memory */
 	uint32_t n_vcpus;
 	struct guest_op *ops[PROGRAM_MAX_VCPUS];
 	size_t n_ops[PROGRAM_MAX_VCPUS];

@@ -125,7 +125,8 @@ static int set_slot(struct running *run, struct task *t, uint32_t slot, bool log
 					    .base_gfn = (uint64_t)slot * PROGRAM_PAGES,
 					    .npages = PROGRAM_PAGES,
 					    .host_level = run->p->on.host_level,
-					    .host_populated = true};
+					    .host_populated = !run->p->host_absent,
+					    .host_anonymous = run->p->host_anonymous};
 
 	run->logged[slot] = log;
 	run->interrupted[slot] |= !log;
@@ -209,6 +210,8 @@ static int vmm_thread(struct task *t, void *arg)
 			err = run->logged[s->slot] ? get(run, t, s->slot) : 0;
 		else if (s->what == STEP_RESET)
 			err = reset(run, t);
+		else if (s->what == STEP_DONTNEED)
+			err = host_madvise_dontneed(t, run->kvm, s->slot, s->first, s->npages);
 		else
 			err = set_slot(run, t, s->slot, s->what == STEP_LOG_ON);
 	}

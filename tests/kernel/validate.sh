@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Records what Debian's own kernel does, under QEMU, and holds the model against it.
-#   tests/kernel/validate.sh [quick|full|manual|huge|vcpus|smp|PLAN-FILE]        README.md beside this file
+#   tests/kernel/validate.sh [quick|full|manual|huge|notifier|vcpus|smp|PLAN-FILE]        README.md beside this file
 # Leaves build/kernel/result.csv. Exit 0: equal, or skipped with the reason; 1: not; 130: interrupted.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -112,7 +112,9 @@ int scene_log(struct scene *s, struct task *t, bool on)
 					    .flags = on ? KVM_MEM_LOG_DIRTY_PAGES : 0,
 					    .base_gfn = SCENE_TEST >> 12,
 					    .npages = s->o->slot_pages,
-					    .host_populated = !s->o->host_absent};
+					    .host_populated = !s->o->host_absent,
+					    .host_anonymous = s->o->host_anonymous,
+					    .host_level = s->o->host_level};
 
 	return kvm_set_user_memory_region(t, s->kvm, &r);
 }

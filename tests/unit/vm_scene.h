@@ -30,7 +30,9 @@ struct scene_opts {
 	const char *params; /* lines of [param], NULL: none */
 	uint64_t background_sps, seed;
 	enum kvm_eager_page_split eager_page_split;
-	bool check, reference, host_absent;
+	bool check, reference;
+	bool host_absent, host_anonymous; /* slot 1's memory */
+	unsigned host_level;
 };
 
 struct scene {

@@ -37,7 +37,7 @@
 	X(gfn_to_pfn, "host frame looked up for a fault")                                          \
 	X(host_fault, "host page populated")                                                       \
 	X(host_clear, "4 KiB of a larger host page cleared, after the first")                      \
-	X(mmu_notifier, "MMU notifier called by the host's mm, fixed part")                          \
+	X(mmu_notifier, "MMU notifier called by the host's mm, fixed part")                        \
 	X(host_walk, "host page tables walked for the size of a mapping")                          \
 	X(get_page, "kvm_mmu_get_page call")                                                       \
 	X(sp_hash, "shadow page met in a hash chain")                                              \
@@ -129,7 +129,7 @@ enum model_activity {
 	X(lock, "a contended lock")                                                                \
 	X(ipi, "acknowledgement of an IPI")                                                        \
 	X(srcu, "faults that may have seen the memslots as they were")                             \
-	X(notifier, "the end of an MMU notifier's invalidation")                                    \
+	X(notifier, "the end of an MMU notifier's invalidation")                                   \
 	X(idle, "nothing to do")
 
 enum model_wait {

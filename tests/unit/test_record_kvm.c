@@ -195,7 +195,7 @@ static void test_recorded(void)
 		n++;
 	}
 	closedir(dir);
-	CU_ASSERT_TRUE(n >= 6);
+	CU_ASSERT_TRUE(n >= 10);
 }
 
 /* ---- guests that run now ---- */

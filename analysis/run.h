@@ -18,6 +18,14 @@
 
 struct profile;
 
+/* What the host has of the slots' memory before the guest comes. */
+enum run_host_memory {
+	RUN_HOST_DEFAULT,  /* as RUN_HOST_PRESENT */
+	RUN_HOST_PRESENT,  /* all of it, writable */
+	RUN_HOST_SHARED,   /* nothing; the first access makes a page present and writable */
+	RUN_HOST_ANONYMOUS /* nothing; reads find the zero page, the first store copies it */
+};
+
 struct run_opts {
 	const char *trace;	 /* path of a native trace, or NULL */
 	const char *scenario;	 /* path of a scenario INI, or NULL; one of the two */
@@ -35,6 +43,7 @@ struct run_opts {
 	bool running;		/* the vCPUs run on while the VMM collects; see below */
 	uint64_t disable_after; /* running: logging goes off after so many collections; 0: never */
 	unsigned host_level;	/* of every slot's host pages; 0: as the input says, else 4 KiB */
+	enum run_host_memory host_memory;
 	enum kvm_eager_page_split eager_page_split;
 	bool reference; /* slow mode, no run-ahead */
 	bool check; /* keep the checkers on; a policy that is broken on purpose always has them */

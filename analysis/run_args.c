@@ -22,6 +22,7 @@ enum {
 	OPT_RUNNING,
 	OPT_DISABLE_AFTER,
 	OPT_HOST_PAGES,
+	OPT_HOST_MEMORY,
 	OPT_EAGER_PAGE_SPLIT,
 	OPT_JSON,
 	OPT_CSV,
@@ -42,6 +43,7 @@ static const struct option common[] = {
 	{"running", no_argument, NULL, OPT_RUNNING},
 	{"disable-after", required_argument, NULL, OPT_DISABLE_AFTER},
 	{"host-pages", required_argument, NULL, OPT_HOST_PAGES},
+	{"host-memory", required_argument, NULL, OPT_HOST_MEMORY},
 	{"eager-page-split", required_argument, NULL, OPT_EAGER_PAGE_SPLIT},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"csv", no_argument, NULL, OPT_CSV},
@@ -82,6 +84,7 @@ static unsigned parse_word(const struct run_args *a, const char *name, const cha
 static bool parse_common(struct run_args *a, int opt, const char *name)
 {
 	static const char *const sizes[] = {"4k", "2m", "1g", NULL};
+	static const char *const memories[] = {"present", "shared", "anonymous", NULL};
 	static const char *const switches[] = {"N", "Y", NULL};
 	unsigned long long n = 0;
 	bool ok = true;
@@ -133,6 +136,11 @@ static bool parse_common(struct run_args *a, int opt, const char *name)
 		a->run->host_level = parse_word(a, name, optarg, sizes);
 		ok = a->run->host_level;
 		break;
+	case OPT_HOST_MEMORY:
+		n = parse_word(a, name, optarg, memories);
+		a->run->host_memory = (enum run_host_memory)n;
+		ok = n;
+		break;
 	case OPT_EAGER_PAGE_SPLIT:
 		n = parse_word(a, name, optarg, switches);
 		a->run->eager_page_split = n == 1 ? EAGER_PAGE_SPLIT_OFF : EAGER_PAGE_SPLIT_ON;
@@ -166,8 +174,9 @@ static int parse_rest(struct run_args *a, int argc, char **argv)
 	if (a->store && (a->run->running || a->run->long_mode))
 		return cli_usage(a->verb, "--store and --%s exclude each other",
 				 a->run->running ? "running" : "long-mode");
-	if (a->store && (a->run->host_level || a->run->eager_page_split))
-		return cli_usage(a->verb, "--store excludes --host-pages and --eager-page-split");
+	if (a->store && (a->run->host_level || a->run->host_memory || a->run->eager_page_split))
+		return cli_usage(a->verb, "--store excludes --host-pages, --host-memory and "
+					  "--eager-page-split");
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv exclude each other");
 	return 0;

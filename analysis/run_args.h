@@ -51,6 +51,9 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	"  --disable-after N     with --running: logging is turned off after N collections\n"      \
 	"  --host-pages SIZE     of the memory behind every slot: 4k, 2m or 1g (default: the\n"    \
 	"                        scenario's, 4k)\n"                                                \
+	"  --host-memory KIND    what the host has of it before the guest comes: present "         \
+	"(default),\n"                                                                             \
+	"                        shared, anonymous\n"                                              \
 	"  --eager-page-split Y|N large mappings are split when logging begins\n"                  \
 	"                        (default: Y, where the era's kernel does it)\n"                   \
 	"  --seed N              of every random draw (default 1)\n"                               \

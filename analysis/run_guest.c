@@ -172,11 +172,13 @@ static int collect(struct guest_run *run, struct task *t, bool recorded)
 static int set_slot(struct guest_run *run, struct task *t, uint32_t i, bool log)
 {
 	const struct run_slot *s = &run->in->slots[i];
+	enum run_host_memory host = run->opts->host_memory;
 	const struct kvm_memory_region r = {.slot = i,
 					    .flags = log ? KVM_MEM_LOG_DIRTY_PAGES : 0,
 					    .base_gfn = s->base_gfn,
 					    .npages = s->npages,
-					    .host_populated = true,
+					    .host_populated = host <= RUN_HOST_PRESENT,
+					    .host_anonymous = host == RUN_HOST_ANONYMOUS,
 					    .host_level = s->host_level};
 
 	return kvm_set_user_memory_region(t, run->kvm, &r);

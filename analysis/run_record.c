@@ -89,10 +89,13 @@ void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty
 void run_memory_json(json_t *o, const struct run_opts *opts)
 {
 	static const char *const sizes[] = {NULL, "4k", "2m", "1g"};
+	static const char *const memories[] = {NULL, "present", "shared", "anonymous"};
 	static const char *const splits[] = {NULL, "N", "Y"};
 
 	json_put(o, "host_pages",
 		 opts->host_level ? json_string(sizes[opts->host_level]) : json_null());
+	json_put(o, "host_memory",
+		 opts->host_memory ? json_string(memories[opts->host_memory]) : json_null());
 	json_put(o, "eager_page_split",
 		 opts->eager_page_split ? json_string(splits[opts->eager_page_split])
 					: json_null());

@@ -209,6 +209,10 @@ int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm
 		return kvmsim_err(sim_errors(kvm->sim), KVMSIM_EUNSUPPORTED,
 				  "kernel preset %s: host pages larger than 4 KiB are not modelled",
 				  kvm->preset->name);
+	if (m->host_anonymous && m->host_level > PG_LEVEL_2M)
+		return kvmsim_err(sim_errors(kvm->sim), KVMSIM_EINVAL,
+				  "slot %u: anonymous memory has no pages larger than 2 MiB",
+				  m->slot);
 	scope = ioctl_enter(t, kvm, memslot_operation(t, kvm, m));
 	r = ioctl_begin(t, kvm);
 

@@ -84,6 +84,27 @@ ok 'beside running vCPUs' replay 0 --scenario "$dir/four.ini" --dirty manual,chu
 	--running --disable-after 2
 ok 'beside running vCPUs: logging turned on' says '^logging turned on ' out
 ok 'beside running vCPUs: who waited for whom' says 'waited for a lock of vmm' out
+# Where nothing but loads comes first the zero page makes a difference, and only there.
+printf '[scenario]\nworkload = migration\nslots = a:0x200:4096\nrounds = 6\npages_max = 300\nloads = 3\n' >"$dir/loads.ini"
+sed 's/loads = 3/loads = 0/' "$dir/loads.ini" >"$dir/stores.ini"
+dirty_pages() { # KIND SCENARIO
+	replay 0 --scenario "$2" --dirty mask --profile unit --check --csv --host-memory "$1" &&
+		awk -F, 'NR > 1 { n += $4 } END { print n }' "$dir/out"
+}
+for kind in present shared anonymous; do
+	dirty_pages $kind "$dir/loads.ini" >"$dir/$kind.loads"
+	dirty_pages $kind "$dir/stores.ini" >"$dir/$kind.stores"
+	ok "host memory $kind: something is dirty" [ "$(cat "$dir/$kind.stores")" -gt 100 ]
+done
+ok 'absent shared memory is dirty when it is read' cmp -s "$dir/present.loads" "$dir/shared.loads"
+ok 'the zero page is not' [ "$(cat "$dir/anonymous.loads")" -lt "$(cat "$dir/shared.loads")" ]
+ok 'stores are, shared' cmp -s "$dir/present.stores" "$dir/shared.stores"
+ok 'stores are, anonymous' cmp -s "$dir/present.stores" "$dir/anonymous.stores"
+refuses 'anonymous memory of 1 GiB pages' 2 'no pages larger than 2 MiB' --scenario "$dir/loads.ini" \
+	--dirty mask --profile unit --host-memory anonymous --host-pages 1g
+refuses 'no such memory' 2 'host-memory' --scenario "$dir/loads.ini" --dirty mask --profile unit \
+	--host-memory none
+
 ok 'a policy that loses stores is caught' replay 1 --scenario "$dir/four.ini" --dirty lossy \
 	--profile unit --check
 ok 'a policy that loses stores: one line' one_line

@@ -74,6 +74,7 @@ int child_start(struct child *c, char *const *argv, const char *log, int fd,
 
 	c->pid = 0;
 	c->name = argv[0];
+	c->grace = GRACE_S;
 	if (!program)
 		return kvmsim_err(errors, KVMSIM_ENOENT, "%s: no such program", argv[0]);
 	log_fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -130,7 +131,7 @@ int child_wait(struct child *c, double deadline, int *status)
 
 void child_end(struct child *c)
 {
-	double until = child_clock() + GRACE_S;
+	double until = child_clock() + c->grace;
 	pid_t group = c->pid;
 	int status;
 

@@ -15,6 +15,7 @@
 struct child {
 	pid_t pid; /* 0: none */
 	const char *name;
+	int grace; /* seconds that it may take to end after SIGTERM; 5 by child_start() */
 };
 
 /* Where @program is, by PATH and Debian's folders for administrators; malloc'd. NULL: nowhere. */
@@ -30,7 +31,7 @@ double child_clock(void);
 /* Waits until it ends: *@status as waitpid() says. KVMSIM_EINTR, KVMSIM_ECHILD (still there at
  * @deadline, in child_clock()'s time): then it goes on. */
 int child_wait(struct child *c, double deadline, int *status);
-/* Ends its process group: SIGTERM, after some seconds SIGKILL. Nothing if there is none. */
+/* Ends its process group: SIGTERM, after its seconds of grace SIGKILL. Nothing if there is none. */
 void child_end(struct child *c);
 
 #endif

@@ -226,8 +226,11 @@ bool qemu_guest_there(const char *dir)
 	return there;
 }
 
+/* What it built so far, guest.sh removes when it is told to end. */
+#define CLEAN_S 60
+
 /* Runs guest.sh with arguments that end in NULL. */
-static int script(const char *run, char **argv, const char *log, const char *what, double deadline,
+static int script(char **argv, const char *log, const char *what, double deadline,
 		  const struct kvmsim_errsink *errors)
 {
 	struct child c;
@@ -237,6 +240,7 @@ static int script(const char *run, char **argv, const char *log, const char *wha
 	err = child_start(&c, argv, log, -1, errors);
 	if (err)
 		return err;
+	c.grace = CLEAN_S;
 	err = child_wait(&c, deadline, &status);
 	child_end(&c);
 	if (err == KVMSIM_ECHILD)
@@ -247,7 +251,6 @@ static int script(const char *run, char **argv, const char *log, const char *wha
 	qemu_guest_line(log, "E: ", words, sizeof(words));
 	if (!words[0])
 		qemu_guest_line(log, "", words, sizeof(words));
-	(void)run;
 	return kvmsim_err(errors, KVMSIM_EPARSE, "record qemu: %s failed: %s", what, words);
 }
 
@@ -279,7 +282,7 @@ int qemu_guest_build(const char *cache, const char *run, const char *dir, double
 	if (!err)
 		err = wait_for_lock(fd); /* one at a time */
 	if (!err)
-		err = script(run, argv, log, "building the guest", deadline, errors);
+		err = script(argv, log, "building the guest", deadline, errors);
 	if (!err) {
 		qemu_guest_remove(dir);
 		if (rename(made, dir))
@@ -311,7 +314,7 @@ int qemu_guest_initrd(const char *run, const char *dir, const char *modules,
 	else if (rename(from, to))
 		err = kvmsim_err(errors, KVMSIM_EIO, "%s: %s", from, strerror(errno));
 	if (!err)
-		err = script(run, argv, log, "making the initrd", deadline, errors);
+		err = script(argv, log, "making the initrd", deadline, errors);
 	free(guest);
 	free(out);
 	free(log);

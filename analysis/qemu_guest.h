@@ -27,7 +27,7 @@ bool qemu_guest_there(const char *dir);
 
 /* Builds the guest with the files of @run (qemu_guest_unpack()) into @dir, in place of what is
  * there. Needs the network; ends at @deadline (child_clock()). KVMSIM_EPARSE: it cannot be built,
- * the reason; KVMSIM_EIO, KVMSIM_EINTR, KVMSIM_ENOMEM. */
+ * the reason; KVMSIM_EIO, KVMSIM_EINTR (no message), KVMSIM_ENOMEM. */
 int qemu_guest_build(const char *cache, const char *run, const char *dir, double deadline,
 		     const struct kvmsim_errsink *errors);
 /* Makes RUN/initrd of a guest: @modules (words) and @script (a file of @run). Errors as above. */

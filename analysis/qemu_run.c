@@ -165,7 +165,7 @@ static int import(const struct qemu_recording *r, struct qemu_stream *s)
 		return kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "record qemu: out of memory");
 	err = import_guest_probe(in, "the recorder", &o, r->out, &quiet, &st);
 	fclose(in);
-	if (err && !s->err)
+	if (err && err != KVMSIM_EINTR && !s->err)
 		return kvmsim_err(&cli_errors, err, "%s", words);
 	if (!err && st.unknown + st.damaged)
 		cli_warn("%s: %" PRIu64 " of the recorder's lines were left out", r->out,
@@ -180,8 +180,7 @@ static int complain(const struct qemu_recording *r, const struct qemu_stream *s,
 	char from[4096], kept[4096], words[256];
 
 	if (s->err == KVMSIM_EINTR)
-		return kvmsim_err(&cli_errors, KVMSIM_EINTR,
-				  "record qemu: interrupted; %s was not written", r->out);
+		return KVMSIM_EINTR;
 	snprintf(from, sizeof(from), "%s/qemu.log", run);
 	qemu_guest_line(from, "", words, sizeof(words));
 	snprintf(from, sizeof(from), "%s/console.log", run);

@@ -258,6 +258,9 @@ static int record(struct qemu_recording *r)
 	}
 	if (run)
 		qemu_guest_remove(run);
+	if (err == KVMSIM_EINTR)
+		kvmsim_err(&cli_errors, err, "record qemu: interrupted; %s was not written",
+			   r->build_only ? "the guest" : r->out);
 	free(run);
 	free(dir);
 	free(cache);

@@ -53,9 +53,60 @@ ok 'nothing to build with' says 'missing here: .*xz (xz-utils).*scripts/setup.sh
 ok 'nothing to build with: one line' one_line
 if command -v cpio >/dev/null && command -v xz >/dev/null && command -v mke2fs >/dev/null; then
 	rm "$dir/few/sh"
-	PATH=$dir/few:$PATH run 3 record qemu --build
-	ok 'building fails' says 'building the guest failed: no network here$' err
-	ok 'building fails: nothing left' [ -z "$(find "$dir/cache" -name 'run.*' -o -name 'guest-*')" ]
+	not_built() { [ -z "$(find "$dir/cache" -name 'run.*' -o -name 'guest-*')" ]; }
+	build() { # CODE OPTION...: with no guest in the cache, and a mmdebstrap that fails
+		PATH=$dir/few:$PATH run "$@"
+	}
+	alone='unshare --mount --pid --fork --kill-child'
+	[ "$(id -u)" -eq 0 ] || alone="$alone --map-root-user --map-auto"
+	can=1
+	$alone true 2>/dev/null || can=
+	if [ -n "$can" ] || [ "$(id -u)" -eq 0 ]; then
+		build 3 record qemu --build
+		ok 'building fails' says 'building the guest failed: no network here$' err
+	else
+		build 3 record qemu --build
+		ok 'a user without a range of ids' says 'no namespace for building: .*/etc/subuid' err
+	fi
+	ok 'building fails: nothing left' not_built
+	# One that mounts, starts a session of its own, won't end, and leaves its folder.
+	cat >"$dir/few/mmdebstrap" <<END
+#!/bin/sh
+trap '' INT TERM HUP
+root=\$(mktemp -d)
+mkdir "\$root/sys"
+mount -t tmpfs none "\$root/sys"
+chown 1:1 "\$root"
+setsid sh -c 'trap "" INT TERM HUP; echo "\$0" >"$dir/root"; while :; do sleep 1; done' "\$root" &
+wait
+END
+	for signal in INT TERM; do
+		if [ -z "$can" ]; then
+			echo "record_qemu: building ends, SIG$signal: skipped: no namespaces for this user"
+			skipped=$((skipped + 1))
+			continue
+		fi
+		rm -f "$dir/root"
+		PATH=$dir/few:$PATH env --default-signal=INT "$kvmsim" record qemu --build >"$dir/out" 2>"$dir/err" &
+		pid=$!
+		tries=0
+		until [ -s "$dir/root" ] || [ $tries -ge 200 ]; do
+			sleep 0.1
+			tries=$((tries + 1))
+		done
+		kill -$signal $pid
+		wait $pid
+		ok "building ends, SIG$signal: status" [ $? -eq 130 ]
+		ok "building ends, SIG$signal: says so" says 'interrupted; the guest was not written$' err
+		ok "building ends, SIG$signal: two lines" [ "$(wc -l <"$dir/err")" -eq 2 ]
+		root=$(cat "$dir/root")
+		ok "building ends, SIG$signal: in the cache" [ "${root#"$dir"/cache/}" != "$root" ]
+		ok "building ends, SIG$signal: nothing left" not_built
+		ok "building ends, SIG$signal: no folder left" [ ! -e "$root" ]
+		ok "building ends, SIG$signal: no mount left" [ -z "$(grep -F "$root" /proc/mounts)" ]
+		ok "building ends, SIG$signal: no process left" \
+			[ -z "$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -F -f "$dir/root")" ]
+	done
 fi
 if ! command -v cpio >/dev/null; then
 	echo "record_qemu: recordings: skipped: no cpio here; scripts/setup.sh guest installs it"

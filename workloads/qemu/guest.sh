@@ -16,17 +16,18 @@ packages='busybox-static,findutils,xserver-xorg-core,xserver-xorg-video-fbdev,x1
 source_package=linux-source-6.1
 
 image() { # DIR
-	mkdir "$1/debs" "$1/root"
+	mkdir "$1/debs" "$1/root" "$1/tmp"
 	# apt in the new root knows what this suite's kernel is called today
 	# shellcheck disable=SC2016 # mmdebstrap's $1, the inner shell's commands
 	fetch='chroot "$1" sh -c "mkdir /kvmsim && cd /kvmsim && apt-get -q -o APT::Sandbox::User=root download '$source_package' \
 		\$(apt-cache depends linux-image-amd64 | sed -n \"s/^ *Depends: \(linux-image-[^ ]*\).*/\1/p\" | head -n 1)"'
-	mmdebstrap --variant=minbase --format=tar --skip=cleanup/reproducible \
+	TMPDIR=$1/tmp mmdebstrap --mode=root --variant=minbase --format=tar --skip=cleanup/reproducible \
 		--aptopt='Apt::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
 		--include="$(echo "$packages" | tr -d ' \n')" --customize-hook="$fetch" \
 		--customize-hook="copy-out /kvmsim $1/debs" --customize-hook='rm -r "$1/kvmsim"' \
-		$suite - ${KVMSIM_MIRROR:+"$KVMSIM_MIRROR"} >"$1/root.tar"
+		$suite - ${KVMSIM_MIRROR:+"$KVMSIM_MIRROR"} >"$1/root.tar" &
+	wait $! # a signal needn't wait
 	# whoever runs this owns the files: the guest's root may do everything all the same
 	tar -C "$1/root" -x --no-same-owner --exclude='./dev/*' -f "$1/root.tar"
 	rm "$1/root.tar"
@@ -54,7 +55,25 @@ image() { # DIR
 		-E hash_seed=00000000-0000-0000-0000-000000000002,root_owner=0:0 -d "$1/root" "$1/root.img"
 	echo "Debian $suite, $(basename "$kernel" _amd64.deb | tr _ ' '), a root of $inodes inodes" >"$1/about"
 	chmod -R u+w "$1/root"
-	rm -r "$1/root" "$1/kernel" "$1/debs" "$1/names"
+	rm -r "$1/root" "$1/kernel" "$1/debs" "$1/names" "$1/tmp"
+}
+
+# Builds it in namespaces of its own: what is mounted there and runs there ends with them, however
+# they end. Whoever is not root is root there, with users beside him for the guest's files.
+alone='unshare --mount --pid --fork --kill-child'
+build() { # DIR
+	[ "$(id -u)" -eq 0 ] || alone="$alone --map-root-user --map-auto"
+	if ! why=$($alone true 2>&1); then
+		[ "$(id -u)" -ne 0 ] || { image "$1"; return; } # without mounts
+		echo "E: no namespace for building: $why; needs newuidmap (uidmap) and a range in /etc/subuid and /etc/subgid, or root"
+		exit 1
+	fi
+	# shellcheck disable=SC2154,SC2086 # assigned in the trap; a list of words
+	trap 'code=$?; wait; $alone rm -rf "$1/tmp"; exit $code' EXIT
+	trap 'exit 130' INT TERM HUP
+	# shellcheck disable=SC2086
+	setpriv --pdeathsig KILL $alone sh "$0" alone "$1" &
+	wait $!
 }
 
 # Copies a module and what it depends on, in the order of loading, as NN-FILE. Only arguments are a
@@ -101,7 +120,11 @@ initrd() { # DIR OUT MODULES FILE...
 verb=$1
 shift
 case $verb in
-image) image "$(realpath "$1")" ;;
+image) build "$(realpath "$1")" ;;
+alone)
+	trap 'exit 130' INT TERM HUP
+	image "$1"
+	;;
 initrd) initrd "$@" ;;
 *) exit 2 ;;
 esac

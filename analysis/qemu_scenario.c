@@ -42,13 +42,21 @@ const struct qemu_scenario qemu_scenarios[] = {
 	{0},
 };
 
+static const char *const x11perf_tests[] = {
+#include "analysis/x11perf_tests.def"
+};
+
 static bool known(const struct qemu_scenario *s, const char *word, size_t n)
 {
 	if (!strcmp(s->name, "find"))
 		return n == 4 && (!strncmp(word, "cold", 4) || !strncmp(word, "warm", 4));
 	if (!strcmp(s->name, "pages"))
 		return strspn(word, "0123456789") == n && atoi(word) >= 1 && atoi(word) <= 512;
-	return strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789") >= n;
+	for (size_t i = 0; i < sizeof(x11perf_tests) / sizeof(x11perf_tests[0]); i++) {
+		if (!strncmp(x11perf_tests[i], word, n) && !x11perf_tests[i][n])
+			return true;
+	}
+	return false;
 }
 
 const char *qemu_scenario_refuses(const struct qemu_scenario *scenario, const char *tests)
@@ -63,7 +71,7 @@ const char *qemu_scenario_refuses(const struct qemu_scenario *scenario, const ch
 				       ? "expected cold and warm, with commas"
 			       : !strcmp(scenario->name, "pages")
 				       ? "expected a number from 1 to 512"
-				       : "expected names of x11perf's tests, "
+				       : "expected names of x11perf's tests (x11perf -help), "
 					 "without their dash, with commas";
 		words++;
 		word += n;

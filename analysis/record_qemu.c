@@ -4,16 +4,20 @@
  * our plugin, and turns the plugin's lines into a trace as they come. Nothing of it stays behind
  * but the guest, the trace, its note and what was asked for.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "analysis/child.h"
 #include "analysis/cli.h"
 #include "analysis/qemu_guest.h"
 #include "analysis/record_qemu.h"
+#include "traces/outfile.h"
 
 static int record_run(const struct verb *verb, int argc, char **argv);
 
@@ -225,6 +229,31 @@ static int get_guest(struct qemu_recording *r, const char *cache, const char *ru
 	return err;
 }
 
+/* Before anything that takes long: a file can be written at @path, whose content stays. */
+static int check_output(const char *path)
+{
+	struct outfile file = {.fd = -1};
+	const char *what = "cannot create";
+	struct stat st;
+	bool there = !stat(path, &st);
+	int err = 0;
+
+	if (there && S_ISFIFO(st.st_mode)) /* whose reader would see an end */
+		return 0;
+	if (there && access(path, W_OK)) {
+		what = "cannot write";
+		err = KVMSIM_EIO;
+	} else {
+		err = outfile_open(&file, path, &what);
+	}
+	if (err == KVMSIM_EIO)
+		kvmsim_err(&cli_errors, err, "%s: %s: %s", path, what, strerror(errno));
+	else if (err)
+		kvmsim_err(&cli_errors, err, "record qemu: out of memory");
+	outfile_abort(&file);
+	return err;
+}
+
 static int record(struct qemu_recording *r)
 {
 	double deadline = child_clock() + r->timeout;
@@ -287,6 +316,11 @@ static int record_run(const struct verb *verb, int argc, char **argv)
 	if (err)
 		return err;
 	cli_catch_signals();
-	err = record(&r);
+	if (!r.build_only)
+		err = check_output(r.out);
+	if (!err && !r.build_only && r.text)
+		err = check_output(r.text);
+	if (!err)
+		err = record(&r);
 	return err == KVMSIM_ENOENT ? EXIT_INPUT : cli_exit_code(err);
 }

@@ -34,7 +34,7 @@ bad 'a guest that is built and to be built' 2 record qemu --build --image "$dir"
 for tests in '' cold,hot 'cold,' ',cold' coldwarm; do
 	bad "find, tests '$tests'" 2 record qemu --scenario find -o "$out" --tests "$tests"
 done
-for tests in 'rect100 quiet' 'rect100,;' -rect100 "$(yes rect10 | head -n 64 | paste -sd,)"; do
+for tests in 'rect100 quiet' 'rect100,;' -rect100 nonsense rect10000 rect "$(yes rect10 | head -n 64 | paste -sd,)"; do
 	bad "x11perf, tests '$tests'" 2 record qemu --scenario x11perf -o "$out" --tests "$tests"
 done
 bad 'no page' 2 record qemu --scenario pages -o "$out" --tests 0
@@ -69,6 +69,17 @@ if command -v cpio >/dev/null && command -v xz >/dev/null && command -v mke2fs >
 		ok 'a user without a range of ids' says 'no namespace for building: .*/etc/subuid' err
 	fi
 	ok 'building fails: nothing left' not_built
+	build 4 record qemu --scenario find -o "$dir/none/x.kvt"
+	ok 'no place for the trace: before building' one_line
+	echo old >"$out"
+	build 4 record qemu --scenario find -o "$out" --text "$dir/none/x.txt"
+	ok 'no place for the text: before building' one_line
+	ok 'no place for the text: says so' says 'none/x.txt: cannot create' err
+	ok 'an older trace stays' [ "$(cat "$out")" = old ]
+	rm "$out"
+	build 4 record qemu --scenario find -o "$dir"
+	ok 'the trace is a folder: before building' one_line
+
 	# One that mounts, starts a session of its own, won't end, and leaves its folder.
 	cat >"$dir/few/mmdebstrap" <<END
 #!/bin/sh

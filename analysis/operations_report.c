@@ -15,11 +15,6 @@ static const struct {
 	[RUN_OP_own] = {"own", "its own accesses"},
 };
 
-const char *operation_name(unsigned cause)
-{
-	return words[cause].name;
-}
-
 static void cell(struct table *t, cycles_t cycles)
 {
 	char number[OUT_TEXT];

@@ -14,7 +14,5 @@ int operations_print(const struct run_opts *o, const struct run_result *r, FILE 
 json_t *operations_json(const struct run_result *r);
 /* One stall; null where it is empty. */
 json_t *stall_json(const struct run_stall *s);
-/* The name of an entry of run_result.operations: "clear", "vcpus". */
-const char *operation_name(unsigned cause);
 
 #endif

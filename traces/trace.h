@@ -133,8 +133,8 @@ struct import_stats {
  *
  * @name is for messages. @stats is filled also on an error. Errors: KVMSIM_EPARSE with name and
  * line when nothing usable is there, KVMSIM_EIO, KVMSIM_ENOMEM, KVMSIM_EINVAL (a length of
- * epochs that makes 2^20 empty ones between two lines), KVMSIM_EINTR; in each case there is no new
- *output.
+ * epochs that makes 2^20 empty ones between two lines), KVMSIM_EINTR; in each case there is no
+ * new output.
  */
 int import_guest_probe(FILE *in, const char *name, const struct import_opts *opts,
 		       const char *out_path, const struct kvmsim_errsink *errors,

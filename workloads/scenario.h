@@ -13,8 +13,8 @@
  * A scenario is a guest that is described rather than recorded: a text file (INI) names a workload
  * and its parameters, and the workload generates one stream of ops per vCPU, round by round. A
  * round is an epoch of `interval` guest instructions; the last one ends with an OP_MARK 0.
- *Addresses are guest-physical. Every draw comes from a stream named after the vCPU, so that two
- *policies see the same guest.
+ * Addresses are guest-physical. Every draw comes from a stream named after the vCPU, so that two
+ * policies see the same guest.
  *
  *	[scenario]
  *	workload = framebuffer | migration | pagelist | writer

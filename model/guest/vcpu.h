@@ -24,8 +24,8 @@
  * A function returns 0 (done), VCPU_RESTART (the access exited, was handled, and the vCPU is back
  * in guest mode: run the instruction again from its fetch), VCPU_USERSPACE (an exit to userspace
  * is pending: the VMM acts, then the next call enters with KVM_RUN and the instruction is done: it
- *is not restarted; of a device's register that was read the value is the VMM's), or a negative
- *error (KVMSIM_ECANCELED ends the thread).
+ * is not restarted; of a device's register that was read the value is the VMM's), or a negative
+ * error (KVMSIM_ECANCELED ends the thread).
  */
 #define VCPU_RESTART   1
 #define VCPU_USERSPACE 2

@@ -17,10 +17,10 @@
  *	[machine]	name, unit (cycles or instructions), hz, source
  *	[price]		COUNT = VALUE	price per count, decimal, up to 6 digits after the point
  *	[sigma]		COUNT = VALUE	standard error of that price, same unit
- *	[source]	COUNT = words	where it came from: fitted (on what), data sheet, assumed;
- *of a price of 0: why it costs nothing of its own [covariance]	A,B = VALUE	of two prices,
- *signed; either order, given once [group]		NAME = COUNT COUNT ...	what the data could
- *not separate, priced as one
+ *	[source]	COUNT = words	where it came from: fitted (on what), data sheet,
+ *					assumed; of a price of 0: why it costs nothing of its own
+ *	[covariance]	A,B = VALUE	of two prices, signed; either order, given once
+ *	[group]		NAME = COUNT COUNT ...	what the data could not separate, priced as one
  *	[param]		NAME = INTEGER	everything that is no price: cache sizes, latencies
  *
  * Names of counts and params come from the vocabulary and from @params: an unknown key, a repeated

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The guest's side of the recorder (tracker.h): words that the plugin hears, and stores that tell
- *it where a page is.
+ * it where a page is.
  *
  *	tell WORD...		says the words
  *	tell -m FILE WORD...	says them and stores, tagged, to the first byte of FILE

@@ -210,15 +210,18 @@ static int follow(struct qemu_recording *r, struct qemu_stream *s, struct child 
 int qemu_run(struct qemu_recording *r, const char *run, const char *cache, double deadline)
 {
 	struct qemu_stream *s = malloc(sizeof(*s));
-	FILE *text = r->text ? fopen(r->text, "w") : NULL;
 	struct qemu_args a;
 	struct child qemu = {0};
+	FILE *text;
 	char log[4096];
 	int fds[2] = {-1, -1}, err = 0;
 
+	if (!s)
+		return kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "record qemu: out of memory");
+	text = r->text ? fopen(r->text, "w") : NULL;
 	snprintf(log, sizeof(log), "%s/qemu.log", run);
 	qemu_arguments(&a, r, run);
-	if (!s || a.failed)
+	if (a.failed)
 		err = kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "record qemu: out of memory");
 	else if (r->text && !text)
 		err = kvmsim_err(&cli_errors, KVMSIM_EIO, "%s: cannot create: %s", r->text,

@@ -280,8 +280,8 @@ static int next_interval(struct guest_run *run, struct task *t)
 	if (run_interrupted)
 		return KVMSIM_EINTR;
 	/* Those that a collection beside running vCPUs took longer than are over, too. */
-	if (run->opts->running)
-		run->target += (now - run->target) / run->every * run->every;
+	while (run->opts->running && now - run->target >= run->every)
+		run->target += run->every;
 	return 1;
 }
 

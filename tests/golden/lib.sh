@@ -48,6 +48,17 @@ bad() { # NAME CODE ARGUMENT...: refused, in one line
 	ok "$bad_name" run "$@"
 	ok "$bad_name: one line" one_line
 }
+# Until the program catches SIGINT and SIGTERM, which it does once it has begun; before that the process
+# is still this shell's. A minute at most. In the mask SIGTERM (15) is bit 2 of the fourth digit.
+catching() { # PID
+	tries=0
+	until { [ "$(cat "/proc/$1/comm")" = kvmsim ] &&
+		grep -q '^SigCgt:.*[4567cdef]...$' "/proc/$1/status"; } 2>/dev/null ||
+		[ $tries -ge 1200 ]; do
+		sleep 0.05
+		tries=$((tries + 1))
+	done
+}
 the_end() {
 	echo "$name_of_test: $passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ]

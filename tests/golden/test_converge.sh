@@ -133,13 +133,7 @@ refuses 'working set' 3 'working_set is up to the 16384 pages' --scenario "$dir/
 "$kvmsim" converge --scenario "$writer" --profile unit --dirty mask --bandwidth 1k \
 	--max-iterations 1000000 >"$dir/out" 2>"$dir/err" &
 pid=$!
-# it catches the signal once it has begun; before that the process is still this shell's
-tries=0
-until { [ "$(cat /proc/$pid/comm)" = kvmsim ] &&
-	grep -q '^SigCgt:.*[4567cdef]...$' /proc/$pid/status; } || [ $tries -ge 200 ]; do
-	sleep 0.05
-	tries=$((tries + 1))
-done
+catching $pid
 kill -TERM $pid
 wait $pid
 ok 'interrupted' [ $? -eq 130 ]

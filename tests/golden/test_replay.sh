@@ -213,13 +213,15 @@ else
 	skipped=$((skipped + 2))
 fi
 
-# A guest that lasts until it is told to stop; by then the program must have begun, on a slow day too.
+# A guest that lasts until it is told to stop.
 printf '[scenario]\nworkload = migration\nslots = a:0:100000\nrounds = 10000000\n' >"$dir/long.ini"
 for signal in INT TERM; do
-	timeout --preserve-status -s $signal 3 \
-		"$kvmsim" replay --scenario "$dir/long.ini" "$@" --json >"$dir/out" 2>"$dir/err"
-	code=$?
-	ok "SIG$signal" [ $code -eq 130 ]
+	"$kvmsim" replay --scenario "$dir/long.ini" "$@" --json >"$dir/out" 2>"$dir/err" &
+	pid=$!
+	catching $pid
+	kill -$signal $pid
+	wait $pid
+	ok "SIG$signal" [ $? -eq 130 ]
 	ok "SIG$signal: one line, no output" one_line
 done
 

@@ -110,9 +110,13 @@ mkfifo "$tmp/fifo"
 pid=$!
 exec 9>"$tmp/fifo"
 head -n 5 $excerpt >&9
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-	ls "$tmp"/no.kvt.*.tmp >/dev/null 2>&1 && break
-	sleep 0.1
+# The file has been begun, and the program sleeps: it waits for more lines. A signal before that would
+# be heeded only after the next of them.
+tries=0
+until { ls "$tmp"/no.kvt.*.tmp && grep '^State:.*S' "/proc/$pid/status"; } >/dev/null 2>&1 ||
+	[ $tries -ge 1200 ]; do
+	sleep 0.05
+	tries=$((tries + 1))
 done
 kill -TERM "$pid"
 wait "$pid"

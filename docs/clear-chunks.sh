@@ -71,9 +71,9 @@ table() { # PRESET
 	echo
 	echo "Counts: the model's, equal to the real kernel's in cases C of the reference matrix. Prices: of one"
 	echo 'machine, fitted on single-task rows; the fixed part of a CLEAR is an own measurement, 1,000 cycles'
-	echo 'beside those of any ioctl. An IPI and the VM exit that it causes have no price of their own in `kvm-'
-	echo 'pvm`: beside running vCPUs the cost of small chunks, and with it the knee, is a lower bound. How'
-	echo 'many dirty pages lie in a chunk decides how long it holds the lock: a denser log moves the holds up,'
-	echo 'and the knee down, in step.'
+	echo 'beside those of any ioctl. An IPI and the VM exit that it causes have no price of their own in'
+	echo "\`$profile\`: beside running vCPUs the cost of small chunks, and with it the knee, is a lower bound."
+	echo 'How many dirty pages lie in a chunk decides how long it holds the lock: a denser log moves the'
+	echo 'holds up, and the knee down, in step.'
 } >"$dir/out"
 mv "$dir/out" "$out"

@@ -197,7 +197,8 @@ static int find_workload(const struct parser *p, struct scenario *s)
 	}
 	if (!s->workload) {
 		kvmsim_err(p->errors, KVMSIM_EPARSE,
-			   "%s:%u: no workload '%s'; there are framebuffer, migration, pagelist, writer",
+			   "%s:%u: no workload '%s'; there are framebuffer, migration, pagelist, "
+			   "writer",
 			   p->path, e->line, e->value);
 		return KVMSIM_EPARSE;
 	}

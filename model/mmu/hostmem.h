@@ -16,8 +16,8 @@
  *			where the slot has no whole one;
  *	shared		as in a file that is shared: the first fault on a page brings it, writable;
  *	anonymous	private: a read of a page that was never stored to finds the zero page,
- *which the host maps without W, and the first store gets a page of its own. It can be given back
- *and be write-protected.
+ * which the host maps without W, and the first store gets a page of its own. It can be given back
+ * and be write-protected.
  *
  * Behind anonymous memory there are pages of 4 KiB, or of 2 MiB where a fault finds nothing of a
  * whole 2 MiB that is of one mapping (transparent huge pages, the huge zero page among them).

@@ -167,13 +167,17 @@ volatile int run_interrupted;
 
 static void interrupted(int sig)
 {
+	if (run_interrupted) {
+		signal(SIGINT, SIG_DFL);
+		signal(SIGTERM, SIG_DFL);
+	}
 	(void)sig;
 	run_interrupted = 1;
 }
 
 void cli_catch_signals(void)
 {
-	struct sigaction sa = {.sa_handler = interrupted, .sa_flags = SA_RESETHAND};
+	struct sigaction sa = {.sa_handler = interrupted};
 
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGINT, &sa, NULL);

@@ -62,7 +62,8 @@ void cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_finish(int code);
 
 /* From now on SIGINT and SIGTERM only set run_interrupted (run.h), so that a verb that looks at it
- * can leave nothing half-written; a second signal kills. Verbs that never look don't call this. */
+ * can leave nothing half-written; so does a second one, since timeout(1) sends two, and a third
+ * kills. Verbs that never look don't call this. */
 void cli_catch_signals(void);
 
 /* Whole numbers with range, for options: true, or a usage message printed and false. */

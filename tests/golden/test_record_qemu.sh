@@ -272,6 +272,25 @@ for signal in INT TERM; do
 	ok "SIG$signal: QEMU is gone" gone
 	ok "SIG$signal: nothing left" nothing_left
 done
+# timeout(1) sends two: the second must not end it before QEMU has ended, which takes its time
+sed -i "2i trap '' TERM" "$dir/qemu"
+rm -f "$dir/pid"
+"$kvmsim" record qemu --qemu "$dir/qemu" --image "$dir/guest" -o "$out" --scenario find >"$dir/out" \
+	2>"$dir/err" &
+pid=$!
+tries=0
+until [ -s "$dir/pid" ] || [ $tries -ge 200 ]; do
+	sleep 0.1
+	tries=$((tries + 1))
+done
+kill -TERM $pid
+sleep 0.3
+kill -TERM $pid
+wait $pid
+ok 'two signals: status' [ $? -eq 130 ]
+ok 'two signals: one line' one_line
+ok 'two signals: QEMU is gone' gone
+ok 'two signals: nothing left' nothing_left
 rm "$dir/hang"
 
 # ---- the real one ----

@@ -225,9 +225,9 @@ int evidence_run(const struct evidence_scene *s, struct evidence_prediction *out
 	err = err ? err : task_create(r.sim, &to, &t);
 	err = err ? err : sim_run(r.sim, CYCLES_MAX);
 	err = err ? err : sim_check_ledger(r.sim);
+	sim_destroy(r.sim); /* its tasks end first: they still use the VM */
 	kvm_destroy_vm(r.kvm);
 	cache_destroy(r.cache);
-	sim_destroy(r.sim);
 	free(r.bitmap);
 	free(r.want);
 	return err;

@@ -143,9 +143,9 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
 		err = task_create(m->sim, &to, &t);
 		err = err ? err : sim_run(m->sim, CYCLES_MAX);
 		err = err ? err : sim_check_ledger(m->sim);
-		kvm_destroy_vm(m->kvm);
 	}
-	sim_destroy(m->sim);
+	sim_destroy(m->sim); /* its tasks end first: they still use the VM */
+	kvm_destroy_vm(m->kvm);
 	m->sim = NULL;
 	m->kvm = NULL;
 	return err;

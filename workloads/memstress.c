@@ -288,8 +288,8 @@ int memstress_run(const struct memstress_opts *opts, memstress_row_fn row, void 
 	r = create(&m);
 	r = r ? r : sim_run(m.sim, CYCLES_MAX);
 	r = r ? r : sim_check_ledger(m.sim);
+	sim_destroy(m.sim); /* its tasks end first: they still use the VM */
 	kvm_destroy_vm(m.kvm);
-	sim_destroy(m.sim);
 	machine_destroy(m.machine);
 	free(m.vcpus);
 	free(m.bitmap);

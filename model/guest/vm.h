@@ -67,6 +67,8 @@ struct kvm_vm_opts {
 /* Errors: KVMSIM_ENOENT (policy, preset or personality, with the names that exist),
  * KVMSIM_EPARSE (parameter), KVMSIM_EUNSUPPORTED (pair that cannot work), KVMSIM_ENOMEM. */
 int kvm_create_vm(const struct kvm_vm_opts *opts, struct kvm **out);
+/* After sim_destroy() where tasks may be alive (interrupted, failed): they unwind through the VM.
+ * NULL is fine. */
 void kvm_destroy_vm(struct kvm *kvm);
 int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out);
 

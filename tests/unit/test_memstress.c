@@ -199,6 +199,47 @@ static void memory_that_cannot_be(void)
 	CU_ASSERT_EQUAL(memstress_collect(&o, &r), KVMSIM_EINVAL);
 }
 
+struct interruption {
+	volatile int now;
+	enum memstress_phase at;
+};
+
+static int interrupt_at(void *ctx, const struct memstress_row *row)
+{
+	struct interruption *i = ctx;
+
+	i->now |= row->phase == i->at;
+	return 0;
+}
+
+/* Interrupted with all vCPUs in the middle of something: those that did not notice unwind too. */
+static void ends_when_interrupted(void)
+{
+	static const enum memstress_phase phases[] = {MEMSTRESS_POPULATE, MEMSTRESS_ENABLE,
+						      MEMSTRESS_DIRTY, MEMSTRESS_CLEAR};
+	struct memstress_opts o = {.vcpus = 4,
+				   .bytes = 1 << 20,
+				   .write_percent = 100,
+				   .slots = 1,
+				   .iterations = 2,
+				   .mmu = MMU_TDP,
+				   .preset = "6.1-tdp",
+				   .dirty = "manual,initially-all-set=1",
+				   .clears = true,
+				   .errors = &cli_errors};
+	struct profile *p;
+
+	CU_ASSERT_EQUAL_FATAL(cli_profile("kvm-pvm", &p), 0);
+	o.profile = p;
+	for (size_t k = 0; k < sizeof(phases) / sizeof(*phases); k++) {
+		struct interruption i = {.at = phases[k]};
+
+		o.interrupted = &i.now;
+		CU_ASSERT_EQUAL(memstress_run(&o, interrupt_at, &i), KVMSIM_EINTR);
+	}
+	profile_free(p);
+}
+
 static CU_TestInfo tests[] = {{"prints_the_selftests_rows", prints_the_selftests_rows},
 			      {"faults_are_one_per_page_or_none", faults_are_one_per_page_or_none},
 			      {"writes_the_percentage", writes_the_percentage},
@@ -206,5 +247,6 @@ static CU_TestInfo tests[] = {{"prints_the_selftests_rows", prints_the_selftests
 			      {"times_grow_with_the_memory", times_grow_with_the_memory},
 			      {"options_that_cannot_be", options_that_cannot_be},
 			      {"memory_that_cannot_be", memory_that_cannot_be},
+			      {"ends_when_interrupted", ends_when_interrupted},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("memstress", tests)

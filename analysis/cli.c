@@ -73,6 +73,11 @@ int cli_input_exit_code(int err)
 	return err == KVMSIM_EIO || err == KVMSIM_EUNSUPPORTED ? EXIT_INPUT : cli_exit_code(err);
 }
 
+int cli_run_exit_code(int err)
+{
+	return err == KVMSIM_EUNSUPPORTED ? EXIT_USAGE : cli_input_exit_code(err);
+}
+
 int cli_file_exit_code(int err)
 {
 	return err == KVMSIM_EINVAL || err == KVMSIM_ENOENT ? EXIT_INPUT : cli_input_exit_code(err);

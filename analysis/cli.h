@@ -46,6 +46,9 @@ int cli_exit_code(int err);
 /* The same for what only reads: a file that cannot be opened or read, or whose content cannot be
  * run, is unusable input. */
 int cli_input_exit_code(int err);
+/* The same for a run, whose policy, kernel, MMU and CPU are options: a pair that cannot work is a
+ * usage error, in every verb. */
+int cli_run_exit_code(int err);
 /* The same where every name and value is from a file: a wrong one is no usage error. */
 int cli_file_exit_code(int err);
 

@@ -146,7 +146,7 @@ static int compare(struct command *c)
 			   c->args.run.store && c->runs ? ", stored in " : "",
 			   c->args.run.store && c->runs ? c->args.run.store : "");
 	if (err)
-		return c->store_failed ? EXIT_IO : cli_input_exit_code(err);
+		return c->store_failed ? EXIT_IO : cli_run_exit_code(err);
 	if (c->walked && c->args.opts.run.trace && !c->args.run.shadow_pages_given)
 		cli_warn("--shadow-pages is not given: a walk met only the shadow pages of what "
 			 "the trace shows, the rest of the guest has more");

@@ -369,7 +369,7 @@ static int migrate_all(struct args *a)
 		converged &= a->runs[i].r.converged;
 	}
 	if (err)
-		return cli_input_exit_code(err);
+		return cli_run_exit_code(err);
 	err = converge_report(a->runs, a->n, &a->run, a->run.trace ? a->run.trace : a->run.scenario,
 			      a->json  ? CONVERGE_JSON
 			      : a->csv ? CONVERGE_CSV

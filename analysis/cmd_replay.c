@@ -109,7 +109,7 @@ static int replay(const struct verb *verb, int argc, char **argv)
 		run_result_free(&result);
 	}
 	profile_free(profile);
-	return code ? code : cli_input_exit_code(err);
+	return code ? code : cli_run_exit_code(err);
 }
 
 const struct verb verb_replay = {

@@ -134,7 +134,7 @@ static int check_interval(const struct run_opts *o, const struct run_input *in, 
 	uint64_t epoch = in->epoch_len;
 
 	if (!epoch)
-		return kvmsim_err(o->errors, KVMSIM_EUNSUPPORTED,
+		return kvmsim_err(o->errors, KVMSIM_EPARSE,
 				  "%s: the trace has no epochs: there is no interval to collect at",
 				  in->name);
 	if (o->interval % epoch)

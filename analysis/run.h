@@ -167,11 +167,11 @@ struct run_result {
 	bool torn;    /* the trace ended early; the result covers what was there */
 };
 
-/* Errors: those of the trace reader, the scenario and kvm_create_vm(); KVMSIM_EINVAL with a message
- * (interval not a multiple of the epoch, no such slot); KVMSIM_EPARSE with the reason (what was
- * recorded cannot answer: no stores, no op, no collection in it; epochs' numbers jump);
- * KVMSIM_ECHECK (the checkers); KVMSIM_EUNSUPPORTED (a trace of guest-virtual addresses or without
- * an instruction clock); KVMSIM_EINTR. @out is zeroed on an error. */
+/* Errors: those of the trace reader, the scenario and kvm_create_vm() (KVMSIM_EUNSUPPORTED: a pair
+ * that cannot work); KVMSIM_EINVAL with a message (interval not a multiple of the epoch, no such
+ * slot); KVMSIM_EPARSE with the reason (what was recorded cannot answer: no stores, no op, no
+ * collection in it; epochs' numbers jump; guest-virtual addresses; no instruction clock);
+ * KVMSIM_ECHECK (the checkers); KVMSIM_EINTR. @out is zeroed on an error. */
 int run_model(const struct run_opts *opts, struct run_result *out);
 void run_result_free(struct run_result *r);
 

@@ -17,11 +17,11 @@ static int open_trace(const struct run_opts *o, struct run_input *in)
 	const struct trace_meta *m = trace_meta(in->trace);
 
 	if (m->clock != TRACE_CLOCK_INSN)
-		return kvmsim_err(o->errors, KVMSIM_EUNSUPPORTED,
+		return kvmsim_err(o->errors, KVMSIM_EPARSE,
 				  "%s: its clock is not guest instructions: it cannot be replayed",
 				  o->trace);
 	if (!(m->unseen & TRACE_NO_GVA))
-		return kvmsim_err(o->errors, KVMSIM_EUNSUPPORTED,
+		return kvmsim_err(o->errors, KVMSIM_EPARSE,
 				  "%s: it holds guest-virtual addresses without the guest's page "
 				  "tables: it cannot be replayed",
 				  o->trace);
@@ -108,8 +108,8 @@ static int choose_slots(const struct run_opts *o, struct run_input *in)
 		uint64_t end = in->slots[i].base_gfn + in->slots[i].npages;
 
 		if (end > (o->long_mode ? RUN_LONG_MODE_GFNS : 1ull << 20))
-			return kvmsim_err(o->errors, KVMSIM_EUNSUPPORTED,
-					  "%s: slot %s ends above %s", in->name, in->slots[i].name,
+			return kvmsim_err(o->errors, KVMSIM_EPARSE, "%s: slot %s ends above %s",
+					  in->name, in->slots[i].name,
 					  o->long_mode ? "512 GiB"
 						       : "4 GiB: such a guest cannot be replayed "
 							 "without its page tables (--long-mode "

@@ -35,6 +35,26 @@ ok 'list --json' run 0 list --json
 ok 'list --json: twice the same' sh -c "'$kvmsim' list --json | cmp -s - '$dir/out'"
 ok 'list: argument' run 2 list something
 
+# A pair that cannot work is the caller's: the same in every verb that runs one.
+printf '[scenario]\nworkload = migration\nslots = a:0:8192\nrounds = 4\n' >"$dir/small.ini"
+pair() { # WORDS POLICY ARGUMENT...
+	words=$1 policy=$2
+	shift 2
+	for verb in replay compare converge memstress; do
+		case $verb in
+		compare) what="--dirty mask,$policy --scenario $dir/small.ini" ;;
+		memstress) what="--dirty $policy -b 1M" ;;
+		*) what="--dirty $policy --scenario $dir/small.ini" ;;
+		esac
+		# shellcheck disable=SC2086 # words
+		bad "$verb, $policy" 2 "$verb" $what "$@" --profile kvm-pvm
+		ok "$verb, $policy: why" says "$words" err
+	done
+}
+pair 'has no page-modification log' pml --kernel 6.1-tdp --cpu tcg
+pair 'has no page-modification log' manual,pml=1 --kernel 6.1-tdp
+pair 'visits shadow pages' walk --kernel 6.1-tdp
+
 if [ -w /dev/full ]; then
 	"$kvmsim" --help >/dev/full 2>"$dir/err"
 	code=$?

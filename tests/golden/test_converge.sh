@@ -124,7 +124,7 @@ refuses 'both throttles' 2 'exclude each other' "$@" --dirty ring --dirty-limit 
 refuses 'host pages' 2 '4k, 2m or 1g' "$@" --dirty mask --host-pages 3m
 refuses 'no such file' 3 'No such file' --scenario "$dir/none.ini" --dirty mask --profile unit
 refuses 'no such slot' 2 "no slot 'rom'" "$@" --dirty mask --slot rom
-refuses 'no TDP log' 3 'has no page-modification log' "$@" --dirty pml --kernel 6.1-tdp
+refuses 'no TDP log' 2 'has no page-modification log' "$@" --dirty pml --kernel 6.1-tdp
 sed 's/^stores = .*/working_set = 16385/' "$dir/busy.ini" >"$dir/wide.ini"
 refuses 'working set' 3 'working_set is up to the 16384 pages' --scenario "$dir/wide.ini" \
 	--dirty mask --profile unit

@@ -207,7 +207,7 @@ static void long_mode_counts(void)
 	      "round = 1 5 7-9\nround = 0-63 2999999\nround = 1048576-1048599\n",
 	      f);
 	fclose(f);
-	CU_ASSERT_EQUAL(run_model(&o, &r), KVMSIM_EUNSUPPORTED);
+	CU_ASSERT_EQUAL(run_model(&o, &r), KVMSIM_EPARSE);
 	CU_ASSERT_PTR_NOT_NULL(strstr(run_message, "ends above 4 GiB"));
 	o.long_mode = true;
 	for (int i = 0; i < 2; i++) {

@@ -106,6 +106,7 @@ static int check_gates(const struct command *c, const struct compare *result)
 
 static int show(const struct command *c, const struct compare *result)
 {
+	const enum mmu_kind mmu = run_mmu(c->preset, c->args.opts.run.long_mode);
 	const struct compare_view view = {.opts = &c->args.opts,
 					  .c = result,
 					  .preset = c->preset,
@@ -115,6 +116,8 @@ static int show(const struct command *c, const struct compare *result)
 		  : c->args.run.csv ? compare_print_csv(&view, stdout)
 				    : compare_print(&view, stdout);
 
+	for (size_t i = 0; i < c->args.opts.n_policies; i++)
+		run_note_fallback(c->args.opts.policies[i], mmu);
 	return err ? cli_exit_code(err) : check_gates(c, result);
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/compare.h"
 #include "analysis/converge_report.h"
 #include "analysis/run_input.h"
+#include "analysis/run_record.h"
 #include "model/policy/policy.h"
 #include "model/policy/preset.h"
 #include "model/sim/profile.h"
@@ -348,6 +349,8 @@ static int migrate(const struct args *a, struct converge_run *x, struct run_inpu
 	x->o.sources = NULL;
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted");
+	if (!err)
+		run_note_fallback(x->o.dirty, run_mmu(in->preset, false));
 	if (!err && run_input_torn(in))
 		cli_warn("%s: the trace ended early; the guest begins anew there", in->name);
 	return err;

@@ -15,6 +15,8 @@ static int run(const struct memstress_args *a, const struct profile *profile)
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted");
 	if (!err)
+		memstress_warn(&a->o, &r);
+	if (!err)
 		err = memstress_report(&a->o, &r, profile,
 				       a->json	? MEMSTRESS_JSON
 				       : a->csv ? MEMSTRESS_CSV

@@ -104,6 +104,7 @@ static int replay(const struct verb *verb, int argc, char **argv)
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted");
 	if (!err) {
+		replay_warn(&run, &result);
 		code = a.store ? keep(&a, &result) : EXIT_DONE;
 		err = code ? 0 : show(&a, &result);
 		run_result_free(&result);

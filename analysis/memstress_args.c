@@ -114,6 +114,7 @@ static bool short_option(struct memstress_args *a, int c)
 	case 'w':
 		ok = number(a->verb, option, 0, 100, &n);
 		a->o.write_percent = (uint32_t)n;
+		a->percent_given = true;
 		break;
 	case 'f':
 		ok = number(a->verb, option, 1, UINT32_MAX, &n);
@@ -228,6 +229,8 @@ int memstress_args_parse(struct memstress_args *a, const struct verb *verb, int 
 		return cli_usage(a->verb, "unexpected argument '%s'", argv[optind]);
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv: one of the two");
+	if (a->percent_given && a->o.write_fraction)
+		return cli_usage(a->verb, "-f and -w: one of the two");
 	if (a->get_clears && a->o.dirty)
 		return cli_usage(a->verb, "-g and --dirty: one of the two");
 	return memstress_settings(&a->o, a->get_clears);

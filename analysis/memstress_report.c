@@ -7,6 +7,8 @@
 
 #include "analysis/cli.h"
 #include "analysis/output.h"
+#include "analysis/run_record.h"
+#include "analysis/unpriced.h"
 #include "model/guest/personality.h"
 #include "model/policy/preset.h"
 #include "model/sim/profile.h"
@@ -126,6 +128,30 @@ const struct memstress_row *memstress_find(const struct memstress_result *r, con
 	return NULL;
 }
 
+/* ---- what is not priced ---- */
+
+static struct unpriced unpriced(const struct memstress_opts *o, const struct memstress_result *r)
+{
+	struct unpriced u = {.profile = o->profile};
+
+	for (size_t i = 0; i < r->n_rows; i++) {
+		const struct memstress_row *row = &r->rows[i];
+		bool guest = row->phase == MEMSTRESS_POPULATE || row->phase == MEMSTRESS_DIRTY;
+
+		for (uint16_t c = 0; c < N_COUNTS; c++)
+			unpriced_add(&u, !guest, c, row->sums.counts[c], row->sums.cycles[c]);
+	}
+	return u;
+}
+
+void memstress_warn(const struct memstress_opts *o, const struct memstress_result *r)
+{
+	const struct unpriced u = unpriced(o, r);
+
+	unpriced_warn(&u);
+	run_note_fallback(o->dirty, o->mmu);
+}
+
 /* ---- printing ---- */
 
 #define NS ((uint64_t)1000000000)
@@ -159,11 +185,19 @@ static void print_total(const struct memstress_opts *o, const struct memstress_r
 	       o->iterations, seconds(all, sum, hz), seconds(each, sum / o->iterations, hz));
 }
 
-static void print_text(const struct memstress_opts *o, const struct memstress_result *r,
-		       uint64_t hz)
+/* The selftest's lines, between what was simulated and what it rests on. */
+static int print_text(const struct memstress_opts *o, const struct memstress_result *r)
 {
+	const struct unpriced u = unpriced(o, r);
+	const char *cpu = personality_find(o->personality)->name;
+	uint64_t hz = profile_hz(o->profile);
+	char *evidence = evidence_text(o->dirty, o->preset, cpu, o->mmu);
 	char name[MEMSTRESS_NAME], time[OUT_TEXT];
 
+	if (!evidence)
+		return KVMSIM_ENOMEM;
+	printf("dirty_log_perf_test under %s, preset %s, MMU %s, CPU %s, priced as %s\n\n",
+	       o->dirty, o->preset, mmu_kind_name(o->mmu), cpu, profile_machine(o->profile));
 	printf("Test iterations: %" PRIu32 "\n", o->iterations);
 	for (size_t i = 0; i < r->n_rows; i++)
 		printf("%s: %s\n%s", memstress_row_name(&r->rows[i], name),
@@ -172,6 +206,9 @@ static void print_text(const struct memstress_opts *o, const struct memstress_re
 	print_total(o, r, MEMSTRESS_GET, "Get", hz);
 	if (o->clears)
 		print_total(o, r, MEMSTRESS_CLEAR, "Clear", hz);
+	printf("\nEvidence for %s: %s.\n", o->dirty, evidence);
+	free(evidence);
+	return unpriced_print(&u, stdout);
 }
 
 static void print_csv(const struct memstress_result *r, uint64_t hz)
@@ -224,6 +261,8 @@ static json_t *waited(const struct memstress_row *row)
 static json_t *report_json(const struct memstress_opts *o, const struct memstress_result *r,
 			   const struct profile *profile)
 {
+	const struct unpriced u = unpriced(o, r);
+	const char *cpu = personality_find(o->personality)->name;
 	uint64_t hz = profile_hz(profile);
 	json_t *j = json_object(), *rows = json_array();
 	char name[MEMSTRESS_NAME];
@@ -231,6 +270,10 @@ static json_t *report_json(const struct memstress_opts *o, const struct memstres
 	json_put(j, "kernel", json_string(o->preset));
 	json_put(j, "mmu", json_string(mmu_kind_name(o->mmu)));
 	json_put(j, "dirty", json_string(o->dirty));
+	unpriced_json(&u, j);
+	json_put(j, "evidence",
+		 json_string(policy_evidence_name(evidence_on(o->dirty, o->preset, cpu, o->mmu))));
+	json_put(j, "cpu", json_string(cpu));
 	json_put(j, "profile", json_string(profile_name(profile)));
 	json_put(j, "unit", json_string(profile_unit(profile)));
 	json_put(j, "hz", json_u64(hz));
@@ -262,6 +305,6 @@ int memstress_report(const struct memstress_opts *o, const struct memstress_resu
 	if (format == MEMSTRESS_CSV)
 		print_csv(r, hz);
 	else
-		print_text(o, r, hz);
+		return print_text(o, r);
 	return 0;
 }

@@ -30,6 +30,10 @@ const char *memstress_row_name(const struct memstress_row *row, char buf[MEMSTRE
 /* The row of that name, or NULL. */
 const struct memstress_row *memstress_find(const struct memstress_result *r, const char *name);
 
+/* Warnings for stderr: times that lack what the profile does not price, a policy that falls back.
+ */
+void memstress_warn(const struct memstress_opts *o, const struct memstress_result *r);
+
 enum memstress_format { MEMSTRESS_TEXT, MEMSTRESS_CSV, MEMSTRESS_JSON };
 /* On stdout. 0 or KVMSIM_ENOMEM. */
 int memstress_report(const struct memstress_opts *o, const struct memstress_result *r,

@@ -10,6 +10,7 @@
 #include "analysis/output.h"
 #include "analysis/run_record.h"
 #include "analysis/stats.h"
+#include "analysis/unpriced.h"
 #include "model/sim/profile.h"
 
 int summarize_calls(const struct run_result *r, uint32_t slot, struct call_summary *out)
@@ -49,6 +50,36 @@ int summarize_calls(const struct run_result *r, uint32_t slot, struct call_summa
 	return err;
 }
 
+/* ---- what is not priced ---- */
+
+/* The activities whose time is in the calls, or holds mmu_lock for them. */
+static bool collects(int activity)
+{
+	return activity == ACT_memslot || activity == ACT_get_dirty_log ||
+	       activity == ACT_clear_dirty_log || activity == ACT_reset_dirty_rings ||
+	       activity == ACT_tlb_flush || activity == ACT_userspace;
+}
+
+static struct unpriced unpriced(const struct run_opts *o, const struct run_result *r)
+{
+	struct unpriced u = {.profile = o->profile};
+
+	for (int a = 0; a < N_ACTIVITIES; a++)
+		for (uint16_t c = 0; c < N_COUNTS; c++)
+			/* a count that is computed has cycles somewhere */
+			unpriced_add(&u, collects(a), c, r->by_activity[a][c].n,
+				     r->count_cycles[c]);
+	return u;
+}
+
+void replay_warn(const struct run_opts *o, const struct run_result *r)
+{
+	const struct unpriced u = unpriced(o, r);
+
+	unpriced_warn(&u);
+	run_note_fallback(o->dirty, run_mmu(r->preset, o->long_mode));
+}
+
 /* ---- tables ---- */
 
 static void cell_cycles(struct table *t, double cycles, uint64_t hz)
@@ -57,6 +88,21 @@ static void cell_cycles(struct table *t, double cycles, uint64_t hz)
 
 	table_cell(t, "%s", out_u64(number, (uint64_t)(cycles + 0.5)));
 	table_cell(t, "%s", out_time(time, cycles, hz));
+}
+
+/* What the VMM's call is: with rings there is no GET. */
+static const char *call_name(const char *dirty)
+{
+	const struct policy_desc *d;
+	struct policy_params params;
+
+	if (policy_parse(FAMILY_DIRTY, dirty, NULL, &d, &params))
+		return "Collection";
+	const struct dirty_policy *p = dirty_policy_find(d->name, strlen(d->name));
+
+	return p->reset_rings ? "Collect and reset rings"
+	       : p->clear     ? "GET_DIRTY_LOG and CLEAR_DIRTY_LOG"
+			      : "GET_DIRTY_LOG";
 }
 
 static int print_calls(const struct run_opts *o, const struct run_result *r, FILE *to)
@@ -93,9 +139,9 @@ static int print_calls(const struct run_opts *o, const struct run_result *r, FIL
 		}
 		table_end_row(t);
 	}
-	fprintf(to, "GET_DIRTY_LOG every %s guest instructions%s (dirty pages; %s per call):\n",
-		out_u64(number, r->interval), o->running ? ", beside running vCPUs" : "",
-		profile_unit(o->profile));
+	fprintf(to, "%s every %s guest instructions%s (dirty pages; %s per call):\n",
+		call_name(o->dirty), out_u64(number, r->interval),
+		o->running ? ", beside running vCPUs" : "", profile_unit(o->profile));
 	err = err ? err : table_print(t, to);
 	table_free(t);
 	return err;
@@ -197,8 +243,11 @@ static int print_figures(const struct run_opts *o, const struct run_result *r, F
 
 int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 {
-	fprintf(to, "%s under %s, preset %s, CPU %s, priced as %s\n\n",
-		o->trace ? o->trace : o->scenario, o->dirty, r->preset, run_cpu(o),
+	const struct unpriced u = unpriced(o, r);
+
+	fprintf(to, "%s under %s, preset %s, MMU %s, CPU %s, priced as %s\n\n",
+		o->trace ? o->trace : o->scenario, o->dirty, r->preset,
+		mmu_kind_name(run_mmu(r->preset, o->long_mode)), run_cpu(o),
 		profile_machine(o->profile));
 	int err = print_calls(o, r, to);
 
@@ -211,6 +260,7 @@ int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 		return KVMSIM_ENOMEM;
 	fprintf(to, "\nEvidence for %s: %s.\n", o->dirty, evidence);
 	free(evidence);
+	err = err ? err : unpriced_print(&u, to);
 	fprintf(to, "Checks: the ledger's sum is the elapsed time of all %zu tasks", r->n_tasks);
 	if (r->checked)
 		fprintf(to,
@@ -381,11 +431,13 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 {
 	json_t *j = json_object(), *stats = json_object();
 	json_t *checks = json_object();
+	const struct unpriced u = unpriced(o, r);
 
 	json_put(j, "provenance", json_provenance(o, r));
 	json_put(j, "dirty", json_string(o->dirty));
 	json_put(j, "mmu", json_string(mmu_kind_name(run_mmu(r->preset, o->long_mode))));
 	run_evidence_json(j, o, o->dirty, r->preset);
+	unpriced_json(&u, j);
 	json_put(j, "preset", json_string(r->preset));
 	json_put(j, "cpu", json_string(run_cpu(o)));
 	json_put(j, "seed", json_u64(o->seed));

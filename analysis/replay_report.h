@@ -19,6 +19,10 @@ struct call_summary {
 /* KVMSIM_ENOMEM. Without calls all is 0. */
 int summarize_calls(const struct run_result *r, uint32_t slot, struct call_summary *out);
 
+/* Warnings for stderr: figures that lack what the profile does not price, a policy that falls back.
+ */
+void replay_warn(const struct run_opts *o, const struct run_result *r);
+
 /* Tables. Each number has its unit, and its time where the profile states hz. KVMSIM_ENOMEM. */
 int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to);
 /* Everything in the result, with its provenance, in a fixed order. NULL: no memory. Whether the run

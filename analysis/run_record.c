@@ -20,8 +20,7 @@ const char *run_cpu(const struct run_opts *opts)
 	return p ? p->name : opts->personality;
 }
 
-static const struct policy_proof *proof(const struct run_opts *opts, const char *dirty,
-					const char *preset)
+static const struct policy_proof *proof(const char *dirty, const char *preset, const char *cpu)
 {
 	static const struct policy_proof none;
 	const struct policy_desc *d;
@@ -29,19 +28,29 @@ static const struct policy_proof *proof(const struct run_opts *opts, const char 
 
 	if (policy_parse(FAMILY_DIRTY, dirty, NULL, &d, &params))
 		return &none;
-	return policy_proof(d, preset, run_cpu(opts));
+	return policy_proof(d, preset, cpu);
 }
 
 const char *run_evidence(const struct run_opts *opts, const char *dirty, const char *preset)
 {
 	return policy_evidence_name(
-		proof(opts, dirty, preset)->on[run_mmu(preset, opts->long_mode)]);
+		proof(dirty, preset, run_cpu(opts))->on[run_mmu(preset, opts->long_mode)]);
 }
 
 char *run_evidence_text(const struct run_opts *opts, const char *dirty, const char *preset)
 {
-	enum mmu_kind mmu = run_mmu(preset, opts->long_mode);
-	const struct policy_proof *p = proof(opts, dirty, preset);
+	return evidence_text(dirty, preset, run_cpu(opts), run_mmu(preset, opts->long_mode));
+}
+
+enum policy_evidence evidence_on(const char *dirty, const char *preset, const char *cpu,
+				 enum mmu_kind mmu)
+{
+	return proof(dirty, preset, cpu)->on[mmu];
+}
+
+char *evidence_text(const char *dirty, const char *preset, const char *cpu, enum mmu_kind mmu)
+{
+	const struct policy_proof *p = proof(dirty, preset, cpu);
 	const char *open = " (";
 	char *text = NULL;
 	size_t len;
@@ -74,7 +83,7 @@ void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty
 		       const char *preset)
 {
 	enum mmu_kind mmu = run_mmu(preset, opts->long_mode);
-	const struct policy_proof *p = proof(opts, dirty, preset);
+	const struct policy_proof *p = proof(dirty, preset, run_cpu(opts));
 	json_t *elsewhere = json_object();
 
 	for (int k = 0; k < N_MMU_KINDS; k++)
@@ -84,6 +93,28 @@ void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty
 	json_put(o, "evidence", json_string(policy_evidence_name(p->on[mmu])));
 	json_put(o, "evidence_elsewhere", elsewhere);
 	json_put(o, "evidence_note", p->why ? json_string(p->why) : json_null());
+}
+
+void run_note_fallback(const char *dirty, enum mmu_kind mmu)
+{
+	const struct policy_desc *d;
+	const struct dirty_policy *policy;
+	struct policy_params params;
+	bool log;
+
+	if (mmu == MMU_TDP || mmu == MMU_TDP_RMAP ||
+	    policy_parse(FAMILY_DIRTY, dirty, NULL, &d, &params))
+		return;
+	policy = dirty_policy_find(d->name, strlen(d->name));
+	log = policy->cpu_log;
+	for (int i = 0; d->params && d->params[i].name; i++)
+		if (!strcmp(d->params[i].name, "pml"))
+			log = params.value[i];
+	if (log)
+		cli_warn("dirty policy %s: under shadow paging (%s) there is no log of the CPU's; "
+			 "it "
+			 "write-protects",
+			 dirty, mmu_kind_name(mmu));
 }
 
 void run_memory_json(json_t *o, const struct run_opts *opts)

@@ -18,9 +18,15 @@ const char *run_cpu(const struct run_opts *opts);
  * evidence, evidence_elsewhere and evidence_note. */
 const char *run_evidence(const struct run_opts *opts, const char *dirty, const char *preset);
 char *run_evidence_text(const struct run_opts *opts, const char *dirty, const char *preset);
+enum policy_evidence evidence_on(const char *dirty, const char *preset, const char *cpu,
+				 enum mmu_kind mmu);
+char *evidence_text(const char *dirty, const char *preset, const char *cpu, enum mmu_kind mmu);
 struct json_t;
 void run_evidence_json(struct json_t *o, const struct run_opts *opts, const char *dirty,
 		       const char *preset);
+
+/* A warning where @dirty asks for the CPU's log and @mmu, shadow paging, has none. */
+void run_note_fallback(const char *dirty, enum mmu_kind mmu);
 
 /* Keeps one run in the store at @path, which is opened with the first run (*@store is NULL until
  * then), so that bad input leaves no empty store behind. Messages go to @errors. Errors: those of

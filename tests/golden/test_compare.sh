@@ -109,6 +109,11 @@ ok "replay's mask, $total" [ "$total" = "$replay_mask" ]
 ok "replay's walk, $walk" [ "$walk" = "$replay_walk" ]
 ok "replay's pages, $pages" [ "$pages" = "$replay_pages" ]
 
+# ---- no log of the CPU's under shadow paging ----
+ok 'fallback' compare 0 --dirty mask,pml --cpu intel --profile unit --replicates 2
+ok 'fallback: a note' says '^kvmsim: warning: dirty policy pml: under shadow paging' err
+ok 'fallback: not of mask' [ "$(grep -c 'shadow paging' "$dir/err")" -eq 1 ]
+
 # ---- gates ----
 ok 'a gate that holds' compare 0 --dirty walk,mask --profile "$p" --shadow-pages 2000 --replicates 2 \
 	--fail-if 'get_dirty_log_mean>+5%'

@@ -81,6 +81,9 @@ for policy in walk hybrid manual,initially-all-set=1 ring; do
 done
 ok 'TDP, 2M pages' converge 0 "$@" --dirty manual --kernel 6.1-tdp --host-pages 2m --eager-page-split N
 ok "CPU's log" converge 0 "$@" --dirty pml --kernel 6.1-tdp --cpu intel
+ok "CPU's log: quiet" quiet
+ok "no CPU's log" converge 0 "$@" --dirty pml --cpu intel
+ok "no CPU's log: a note" says '^kvmsim: warning: dirty policy pml: under shadow paging' err
 ok 'a trace' converge 0 "$trace" --slot vram --dirty mask --profile core2-2010 --bandwidth 100M
 ok 'a trace: converged' says '^converged' out
 

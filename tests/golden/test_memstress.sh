@@ -9,12 +9,7 @@ for signal in INT TERM; do
 	env --default-signal=INT "$kvmsim" memstress --profile kvm-pvm -v 2 -b 1G -i 1000 \
 		>"$dir/out" 2>"$dir/err" &
 	pid=$!
-	# it catches the signal once it has begun, and is soon among its pages
-	tries=0
-	until grep -q '^SigCgt:.*[4567cdef]...$' /proc/$pid/status 2>/dev/null || [ $tries -ge 200 ]; do
-		sleep 0.05
-		tries=$((tries + 1))
-	done
+	catching $pid # and is soon among its pages
 	sleep 0.3
 	kill -$signal $pid
 	wait $pid
@@ -22,4 +17,34 @@ for signal in INT TERM; do
 	ok "SIG$signal: one line, no output" one_line
 	ok "SIG$signal: which" says '^kvmsim: interrupted$' err
 done
+# ---- what was simulated, and what it rests on ----
+set -- memstress --profile kvm-pvm -v 2 -b 1M
+ok 'text' run 0 "$@"
+ok 'text: what' says '^dirty_log_perf_test under manual,initially-all-set=1, preset 6.1-tdp, MMU npt1-tdp1, CPU tcg, priced as kvm_pvm' out
+ok 'text: the selftest' says '^Iteration 1 dirty memory time: 0\.' out
+ok 'text: evidence' says '^Evidence for manual,initially-all-set=1: oracle-exact on npt1-tdp1\.$' out
+ok 'text: not priced' says "^Not priced by profile kvm-pvm: in the log's operations .*tdp_walk" out
+ok 'text: warned once' [ "$(grep -c '^kvmsim: warning: profile kvm-pvm prices none of ' "$dir/err")" -eq 1 ]
+ok 'JSON' run 0 "$@" --json
+ok 'JSON: what' says '"mmu": "npt1-tdp1"' out
+ok 'JSON: CPU' says '"cpu": "tcg"' out
+ok 'JSON: evidence' says '"evidence": "oracle-exact"' out
+tr -d ' \n' <"$dir/out" >"$dir/flat"
+ok 'JSON: not priced' says '"not_priced":\[[^]]*"set_spte",[^]]*"tdp_walk"' flat
+ok 'JSON: not priced of the log' says '"not_priced_collecting":\[[^]]*"tdp_walk"' flat
+ok 'JSON: not of the log' sh -c "! grep -q '\"not_priced_collecting\":\[[^]]*\"set_spte\"' '$dir/flat'"
+# the profile that prices everything has nothing to say of the log
+ok 'all priced' run 0 memstress --profile unit -v 2 -b 1M -g
+ok 'all priced: quiet' quiet
+
+# ---- no log of the CPU's under shadow paging ----
+for policy in pml manual,pml=1; do
+	ok "fallback, $policy" run 0 memstress --profile unit -b 1M --cpu intel --mmu npt0-long64 --dirty $policy
+	ok "fallback, $policy: a note" says "^kvmsim: warning: dirty policy $policy: under shadow paging (npt0-long64)" err
+	ok "log, $policy" run 0 memstress --profile unit -b 1M --cpu intel --mmu npt1-tdp0 --dirty $policy
+	ok "log, $policy: no note" [ "$(grep -c 'shadow paging' "$dir/err")" -eq 0 ]
+done
+
+bad 'percent and fraction' 2 memstress --profile unit -f 3 -w 5
+ok 'percent and fraction: which' says '-f and -w: one of the two' err
 the_end

@@ -16,6 +16,7 @@ refuses() { # NAME CODE WORDS ARGUMENT...
 	bad "$refused" "$refused_code" replay "$@"
 	ok "$refused: message" says "$words" err
 }
+one_warning() { [ "$(grep -c "^kvmsim: warning: $1" "$dir/err")" -eq 1 ]; }
 
 set -- --dirty mask --profile unit
 
@@ -113,7 +114,7 @@ ok 'a policy that loses stores is caught, --check or not' replay 1 --scenario "$
 ok 'a policy that loses stores: which' says '^kvmsim: policy lossy (broken on purpose): [0-9]* stores' err
 
 ok 'another CPU' replay 0 "$trace" "$@" --slot vram --cpu amd
-ok 'another CPU: said' says ' under mask, preset 6.1-shadow, CPU amd, priced as unit$' out
+ok 'another CPU: said' says ' under mask, preset 6.1-shadow, MMU npt0-flat32, CPU amd, priced as unit$' out
 ok 'another CPU: nothing was measured there' says '^Evidence for mask: none on npt0-flat32\.$' out
 ok 'another CPU, JSON' replay 0 "$trace" "$@" --slot vram --cpu amd --json
 ok 'another CPU, JSON: said' says '"cpu": "amd"' out
@@ -212,6 +213,37 @@ else
 	echo "replay: full disk: skipped: no /dev/full"
 	skipped=$((skipped + 2))
 fi
+
+# What the profile does not price is said: D-clearing on kvm-pvm, but nothing of mask's calls.
+# shellcheck disable=SC2086 # words
+pvm="--profile kvm-pvm --slot vram"
+ok 'all priced' replay 0 "$trace" --dirty mask $pvm
+ok 'all priced: quiet' quiet
+ok 'not priced' replay 0 "$trace" --dirty pml --cpu intel --kernel 6.1-tdp $pvm
+ok 'not priced: a warning' one_warning 'profile kvm-pvm prices none of clear_dirty, tdp_walk'
+ok 'not priced: in the report' says "^Not priced by profile kvm-pvm: in the log's operations clear_dirty, tdp_walk" out
+ok 'not priced, JSON' replay 0 "$trace" --dirty pml --cpu intel --kernel 6.1-tdp $pvm --json
+tr -d ' \n' <"$dir/out" >"$dir/flat"
+ok 'not priced, JSON: of the log' says '"not_priced_collecting":\["clear_dirty","tdp_walk"' flat
+ok 'not priced, JSON: all' says '"not_priced":\[[^]]*"pml_log"' flat
+ok 'not priced, CSV' replay 0 "$trace" --dirty pml --cpu intel --kernel 6.1-tdp $pvm --csv
+ok 'not priced, CSV: a warning' one_warning 'profile kvm-pvm prices none of clear_dirty'
+
+# Rings are collected and reset, there is no GET.
+ok 'rings' replay 0 "$trace" --dirty ring --profile unit
+ok 'rings: what a call is' says '^Collect and reset rings every' out
+ok 'manual' replay 0 "$trace" --dirty manual --profile unit
+ok 'manual: what a call is' says '^GET_DIRTY_LOG and CLEAR_DIRTY_LOG every' out
+
+# Under shadow paging there is no log of the CPU's.
+for policy in pml manual,pml=1 ring,pml=1; do
+	ok "fallback, $policy" replay 0 "$trace" --dirty $policy --profile unit --cpu intel
+	ok "fallback, $policy: a note" says \
+		"^kvmsim: warning: dirty policy $policy: under shadow paging (npt0-flat32)" err
+	ok "no fallback, $policy" replay 0 "$trace" --dirty $policy --profile unit --cpu intel \
+		--kernel 6.1-tdp
+	ok "no fallback, $policy: no note" [ "$(grep -c 'shadow paging' "$dir/err")" -eq 0 ]
+done
 
 # A guest that lasts until it is told to stop.
 printf '[scenario]\nworkload = migration\nslots = a:0:100000\nrounds = 10000000\n' >"$dir/long.ini"

@@ -59,7 +59,8 @@ static int create(struct matrix *m, struct parallel **out)
 	}
 	if (!p || !p->bitmaps || !p->marks || !p->q) {
 		destroy(p);
-		return kvmsim_err(m->o->errors, KVMSIM_ENOMEM, "matrix: out of memory");
+		kvmsim_err(m->o->errors, KVMSIM_ENOMEM, "matrix: out of memory");
+		return KVMSIM_ENOMEM;
 	}
 	*out = p;
 	return 0;

@@ -7,86 +7,17 @@
  * are computed here in floating point. The profile's every count costs 1 ns, so that faults and
  * collections are lost beside a link that needs microseconds per page.
  */
-#include "workloads/precopy.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cli.h"
-#include "model/sim/profile.h"
 #include "tests/unit/harness.h"
-#include "workloads/scenario.h"
+#include "tests/unit/precopy_util.h"
 
 #define EQ   CU_ASSERT_EQUAL
 #define HZ   1e9
-#define VCPU 2
-
-struct guest {
-	uint64_t pages, working_set; /* of the slot; 0: all of it */
-	uint64_t stores;	     /* per millisecond, of both vCPUs */
-	bool sequential;
-};
-
-static struct profile *unit;
-static char message[256];
-
-static void keep_message(void *ctx, enum kvmsim_error err, const char *text)
-{
-	(void)ctx;
-	(void)err;
-	snprintf(message, sizeof(message), "%s", text);
-}
-static const struct kvmsim_errsink sink = {.emit = keep_message};
-
-static struct precopy_opts defaults(void)
-{
-	return (struct precopy_opts){.paging = PAGING_SHADOW,
-				     .dirty = "mask",
-				     .profile = unit,
-				     .bandwidth = 400000000,
-				     .downtime_us = 20000,
-				     .max_collections = 100,
-				     .throttle_initial = 20,
-				     .throttle_increment = 10,
-				     .throttle_max = 99,
-				     .trigger_percent = 50,
-				     .seed = 1,
-				     .errors = &sink};
-}
-
-/* Migrates the guest; @o has the rest. */
-static int migrate(const struct guest *g, struct precopy_opts o, struct precopy_result *r)
-{
-	const struct precopy_slot slot = {.npages = g->pages,
-					  .host_level = o.slots ? o.slots->host_level : 1,
-					  .logged = true};
-	struct op_source sources[VCPU];
-	struct scenario *s;
-	char text[512];
-	int err;
-
-	snprintf(
-		text, sizeof(text),
-		"[scenario]\nworkload = writer\nvcpus = %d\nslots = ram:0:%llu\nrounds = 10000000\n"
-		"interval = 1000000\nstores = %llu\nworking_set = %llu\nsequential = %d\n",
-		VCPU, (unsigned long long)g->pages, (unsigned long long)g->stores,
-		(unsigned long long)g->working_set, g->sequential);
-	EQ(scenario_parse(text, strlen(text), "test.ini", &sink, &s), 0);
-	for (uint32_t i = 0; i < VCPU; i++)
-		EQ(scenario_source(s, i, 1, 0, &sources[i]), 0);
-	o.slots = &slot;
-	o.n_slots = 1;
-	o.sources = sources;
-	o.n_vcpus = VCPU;
-	message[0] = '\0';
-	err = precopy_run(&o, r);
-	for (uint32_t i = 0; i < VCPU; i++)
-		scenario_source_free(&sources[i]);
-	scenario_free(s);
-	return err;
-}
+#define VCPU PRECOPY_VCPUS
 
 /* Whether @got is @want, but for @sigmas of a Poisson count and @more. */
 static bool near(double got, double want, double sigmas, double more)
@@ -141,12 +72,12 @@ static double expected(const struct precopy_round *x, double w, double rate)
 
 static void test_no_stores(void)
 {
-	const struct guest g = {.pages = 20000};
-	struct precopy_opts o = defaults();
+	const struct precopy_writer g = {.pages = 20000};
+	struct precopy_opts o = precopy_defaults();
 	struct precopy_result r;
 
 	o.zero_percent = 25;
-	EQ(migrate(&g, o, &r), 0);
+	EQ(precopy_migrate(&g, o, &r), 0);
 	consistent(&r, 20000);
 	CU_ASSERT_TRUE(r.converged);
 	EQ(r.n_rounds, 2); /* and the one in which the VM is stopped */
@@ -163,12 +94,12 @@ static void test_no_stores(void)
 /* The link is faster than the thread. */
 static void test_page_cost(void)
 {
-	const struct guest g = {.pages = 20000};
-	struct precopy_opts o = defaults();
+	const struct precopy_writer g = {.pages = 20000};
+	struct precopy_opts o = precopy_defaults();
 	struct precopy_result r;
 
 	o.page_ns = 50000;
-	EQ(migrate(&g, o, &r), 0);
+	EQ(precopy_migrate(&g, o, &r), 0);
 	CU_ASSERT_DOUBLE_EQUAL(seconds(r.total), 20000 * 50e-6, 1e-3);
 	CU_ASSERT_DOUBLE_EQUAL((double)r.bandwidth, 4104 / 50e-6, 1e6);
 	precopy_result_free(&r);
@@ -177,14 +108,14 @@ static void test_page_cost(void)
 /* Each round's new pages from its length; and the whole from nothing but the parameters. */
 static void test_rounds(void)
 {
-	const struct guest g = {.pages = 60000, .stores = 40};
+	const struct precopy_writer g = {.pages = 60000, .stores = 40};
 	const double w = 60000, rate = 40000, c = 4104 / 4e8;
-	struct precopy_opts o = defaults();
+	struct precopy_opts o = precopy_defaults();
 	struct precopy_result r;
 	const double fit = 4e8 * 20e-3 / 4096; /* pages */
 	double pending = w;
 
-	EQ(migrate(&g, o, &r), 0);
+	EQ(precopy_migrate(&g, o, &r), 0);
 	consistent(&r, 60000);
 	CU_ASSERT_TRUE(r.converged);
 	for (size_t i = 0; i + 1 < r.n_rounds; i++) {
@@ -209,13 +140,13 @@ static void test_rounds(void)
  * again, and never more. */
 static void test_saturation(void)
 {
-	const struct guest g = {
+	const struct precopy_writer g = {
 		.pages = 40000, .working_set = 6000, .stores = 2000, .sequential = true};
-	struct precopy_opts o = defaults();
+	struct precopy_opts o = precopy_defaults();
 	struct precopy_result r;
 
 	o.max_collections = 12;
-	EQ(migrate(&g, o, &r), 0);
+	EQ(precopy_migrate(&g, o, &r), 0);
 	consistent(&r, 40000);
 	CU_ASSERT_FALSE(r.converged);
 	EQ(r.n_rounds, 11);
@@ -259,26 +190,26 @@ static void test_auto_converge(void)
 	const double w = 60000, c = 4104 / 1e8, fit = 1e8 * 20e-3 / 4096;
 	/* stores per ms: the link takes 24.4 */
 	static const uint64_t rates[] = {30, 90};
-	struct precopy_opts o = defaults();
+	struct precopy_opts o = precopy_defaults();
 	struct precopy_result r;
 
 	o.bandwidth = 100000000;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
-		const struct guest g = {.pages = 60000, .stores = rates[i]};
+		const struct precopy_writer g = {.pages = 60000, .stores = rates[i]};
 		double rate = 1e3 * (double)rates[i];
 		int percent;
 
 		o.throttle = PRECOPY_NO_THROTTLE;
 		o.max_collections = 12;
 		EQ(predicted_throttle(w, rate, c, fit, false), -1);
-		EQ(migrate(&g, o, &r), 0);
+		EQ(precopy_migrate(&g, o, &r), 0);
 		CU_ASSERT_FALSE(r.converged);
 		EQ(r.guest.throttled, 0);
 		precopy_result_free(&r);
 
 		o.throttle = PRECOPY_AUTO_CONVERGE;
 		o.max_collections = 100;
-		EQ(migrate(&g, o, &r), 0);
+		EQ(precopy_migrate(&g, o, &r), 0);
 		consistent(&r, 60000);
 		CU_ASSERT_TRUE(r.converged);
 		percent = (int)r.rounds[r.n_rounds - 1].throttle;
@@ -300,12 +231,12 @@ static void test_auto_converge(void)
 /* The log is collected while the first round is on its way. */
 static void test_interval(void)
 {
-	const struct guest g = {.pages = 60000, .stores = 10};
-	struct precopy_opts o = defaults();
+	const struct precopy_writer g = {.pages = 60000, .stores = 10};
+	struct precopy_opts o = precopy_defaults();
 	struct precopy_result r;
 
 	o.interval_us = 50000;
-	EQ(migrate(&g, o, &r), 0);
+	EQ(precopy_migrate(&g, o, &r), 0);
 	consistent(&r, 60000);
 	CU_ASSERT_TRUE(r.converged);
 	for (size_t i = 0; i < 5; i++)
@@ -316,22 +247,22 @@ static void test_interval(void)
 /* A vCPU settles within QEMU's tolerance of its limit, 25 MiB a second. */
 static void test_dirty_limit(void)
 {
-	const struct guest g = {.pages = 100000, .stores = 60};
-	struct precopy_opts o = defaults();
+	const struct precopy_writer g = {.pages = 100000, .stores = 60};
+	struct precopy_opts o = precopy_defaults();
 	struct precopy_result r;
 	double worst = 0;
 
 	o.bandwidth = 100000000;
 	o.dirty = "ring,size=1024";
 	o.max_collections = 12;
-	EQ(migrate(&g, o, &r), 0);
+	EQ(precopy_migrate(&g, o, &r), 0);
 	CU_ASSERT_FALSE(r.converged);
 	precopy_result_free(&r);
 
 	o.max_collections = 100;
 	o.throttle = PRECOPY_DIRTY_LIMIT;
 	o.dirty_limit = 10 << 20;
-	EQ(migrate(&g, o, &r), 0);
+	EQ(precopy_migrate(&g, o, &r), 0);
 	consistent(&r, 100000);
 	CU_ASSERT_TRUE(r.converged);
 	CU_ASSERT_TRUE(r.guest.throttled > 0);
@@ -390,12 +321,12 @@ static void test_policies(void)
 		{"manual,pml=1", NULL, "intel", PAGING_TDP, 1},
 		{"ring,size=4096,pml=1", "6.1-tdp", "intel", PAGING_TDP, 1},
 	};
-	const struct guest g = {.pages = 20480, .stores = 30};
+	const struct precopy_writer g = {.pages = 20480, .stores = 30};
 	const double w = 20480, rate = 30000;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		const struct precopy_slot like = {.host_level = all[i].host_level};
-		struct precopy_opts o = defaults();
+		struct precopy_opts o = precopy_defaults();
 		struct precopy_result r;
 
 		o.check = true;
@@ -406,9 +337,9 @@ static void test_policies(void)
 		o.paging = all[i].paging;
 		if (strstr(o.dirty, "manual"))
 			o.clear_chunk = strstr(o.dirty, "4096") ? 4096 : 1 << 18;
-		EQ(migrate(&g, o, &r), 0);
-		if (message[0])
-			printf("precopy: %s: %s\n", o.dirty, message);
+		EQ(precopy_migrate(&g, o, &r), 0);
+		if (precopy_message[0])
+			printf("precopy: %s: %s\n", o.dirty, precopy_message);
 		if (!r.n_rounds)
 			continue;
 		consistent(&r, 20480);
@@ -430,57 +361,6 @@ static void test_policies(void)
 	}
 }
 
-/* ---- the same twice; what is refused ---- */
-
-static void test_again(void)
-{
-	const struct guest g = {.pages = 20000, .stores = 100};
-	struct precopy_opts o = defaults();
-	struct precopy_result a, b;
-
-	o.throttle = PRECOPY_AUTO_CONVERGE;
-	o.bandwidth = 100000000;
-	EQ(migrate(&g, o, &a), 0);
-	EQ(migrate(&g, o, &b), 0);
-	EQ(a.n_rounds, b.n_rounds);
-	EQ(memcmp(a.rounds, b.rounds, a.n_rounds * sizeof(*a.rounds)), 0);
-	EQ(memcmp(&a.guest, &b.guest, sizeof(a.guest)), 0);
-	precopy_result_free(&a);
-	precopy_result_free(&b);
-}
-
-static void test_refused(void)
-{
-	const struct guest g = {.pages = 20000, .stores = 100};
-	const int interrupted = 1;
-	struct precopy_opts o = defaults();
-	struct precopy_result r;
-
-	o.bandwidth = 0;
-	EQ(migrate(&g, o, &r), KVMSIM_EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(message, "bandwidth"));
-	CU_ASSERT_PTR_NULL(r.rounds);
-	o = defaults();
-	o.throttle = PRECOPY_AUTO_CONVERGE;
-	o.throttle_max = 10;
-	EQ(migrate(&g, o, &r), KVMSIM_EINVAL);
-	o = defaults();
-	o.throttle = PRECOPY_DIRTY_LIMIT;
-	EQ(migrate(&g, o, &r), KVMSIM_EINVAL);
-	o = defaults();
-	o.dirty = "nothing";
-	EQ(migrate(&g, o, &r), KVMSIM_ENOENT);
-	o = defaults();
-	o.interrupted = &interrupted;
-	EQ(migrate(&g, o, &r), KVMSIM_EINTR);
-	EQ(r.n_rounds, 0);
-	/* stores that are lost are found */
-	o = defaults();
-	o.dirty = "lossy";
-	o.check = true;
-	EQ(migrate(&g, o, &r), KVMSIM_ECHECK);
-}
-
 int main(void)
 {
 	static CU_TestInfo tests[] = {{"a guest that stores nothing", test_no_stores},
@@ -491,14 +371,12 @@ int main(void)
 				      {"interval", test_interval},
 				      {"dirty limit", test_dirty_limit},
 				      {"every dirty policy", test_policies},
-				      {"the same twice", test_again},
-				      {"refused, interrupted, lossy", test_refused},
 				      CU_TEST_INFO_NULL};
 	int code;
 
-	if (cli_profile("unit", &unit))
+	if (!precopy_open())
 		return 1;
-	code = test_main("test_precopy", tests);
-	profile_free(unit);
+	code = test_main("precopy", tests);
+	precopy_close();
 	return code;
 }

@@ -35,7 +35,8 @@ struct qemu_recording {
 
 /* Asks QEMU for its version, and knows which of the plugin's interfaces it takes: @r->version, api.
  * @run: the recording's own folder. KVMSIM_ENOENT (no such program), KVMSIM_EPARSE (not QEMU, or
- * one that cannot), KVMSIM_EINTR, KVMSIM_EIO. These but KVMSIM_EINTR speak for themselves to cli_errors. */
+ * one that cannot), KVMSIM_EINTR, KVMSIM_EIO. These but KVMSIM_EINTR speak for themselves to
+ * cli_errors. */
 int qemu_ask_version(struct qemu_recording *r, const char *run);
 /* Records: @r->out and its note appear when all went well, and only then. @run has the plugin and
  * the initrd; where it goes wrong, the guest's console is left in @cache. KVMSIM_EPARSE: the guest,

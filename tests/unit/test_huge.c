@@ -199,6 +199,33 @@ static int split_lazily(struct scene *s, struct task *t)
 	return kvm_check(s->kvm);
 }
 
+/* The tables of an earlier split are there still, empty, when the page is large again and split
+ * once more: what their 2M table leads to is unmapped, so TLBs are flushed before mmu_lock is let
+ * go, beside the flush at the end. */
+static int split_again(struct scene *s, struct task *t)
+{
+	EQ(slot(s, t, GIB, 3, false), 0);
+	EQ(store(s, 5), 0);
+	EQ(slot(s, t, GIB, 3, true), 0);
+	EQ(slot(s, t, GIB, 3, false), 0);
+	EQ(store(s, 5), 0);
+	EQ(NOW(s, pages_1g), 1);
+	mark(s);
+	EQ(slot(s, t, GIB, 3, true), 0);
+	EQ(NOW(s, pages_1g), 0);
+	EQ(NOW(s, pages_2m), 0);
+	EQ(STAT(s, pages_4k), 0);
+	EQ(STAT(s, mmu_cache_miss), 0);
+	EQ(COUNT(s, split_huge), 1);
+	EQ(COUNT(s, split_spte), 0);
+	EQ(STAT(s, remote_tlb_flush_requests), 2);
+	EQ(store(s, 5), 0);
+	EQ(STAT(s, pf_taken), 1);
+	EQ(STAT(s, pf_fast), 0);
+	EQ(NOW(s, pages_1g), 0);
+	return kvm_check(s->kvm);
+}
+
 /* With few shadow pages left some stay large, and the store splits them. */
 static int split_budget(struct scene *s, struct task *t)
 {
@@ -282,6 +309,7 @@ static void early_splits(void)
 			       .check = true};
 
 	EQ(scene(&o, split_gib), 0);
+	EQ(scene(&o, split_again), 0);
 	EQ(scene(&o, split_budget), 0);
 	o.dirty = "manual,initially-all-set=1";
 	EQ(scene(&o, split_at_clear), 0);
@@ -299,6 +327,40 @@ static void lazy_splits(void)
 	o.preset = "5.18-eager";
 	o.eager_page_split = EAGER_PAGE_SPLIT_OFF;
 	EQ(scene(&o, split_lazily), 0);
+}
+
+/* ---- a slot that begins within a larger page ---- */
+
+/* When logging ends, a 2M table that begins before the slot has no room in the slot's accounts of
+ * 1 GiB pages; its sptes stay. */
+static int begins_within(struct scene *s, struct task *t)
+{
+	region = (struct kvm_memory_region){.slot = SLOT,
+					    .base_gfn = (AT >> 12) + MIB2,
+					    .npages = 4 * MIB2,
+					    .host_populated = true,
+					    .host_level = 3};
+
+	EQ(kvm_set_user_memory_region(t, s->kvm, &region), 0);
+	for (uint64_t i = 1; i <= 4; i++)
+		EQ(store(s, i * MIB2), 0);
+	EQ(NOW(s, pages_2m), 4);
+	region.flags = KVM_MEM_LOG_DIRTY_PAGES;
+	EQ(kvm_set_user_memory_region(t, s->kvm, &region), 0);
+	mark(s);
+	region.flags = 0;
+	EQ(kvm_set_user_memory_region(t, s->kvm, &region), 0);
+	EQ(NOW(s, pages_2m), 4);
+	EQ(STAT(s, remote_tlb_flush_requests), 0);
+	return kvm_check(s->kvm);
+}
+
+static void slot_begins_within(void)
+{
+	const struct scene_opts o = {
+		.paging = PAGING_TDP, .pte = SCENE_2M, .slot_pages = 64, .check = true};
+
+	EQ(scene(&o, begins_within), 0);
 }
 
 /* ---- the TLB ---- */
@@ -406,6 +468,7 @@ static CU_TestInfo tests[] = {
 	{"refusals", refusals},
 	{"early_splits", early_splits},
 	{"lazy_splits", lazy_splits},
+	{"slot_begins_within", slot_begins_within},
 	{"large_translations", large_translations},
 	{"invlpg", invlpg},
 	{"host_pages", host_pages},

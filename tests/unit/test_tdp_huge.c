@@ -307,6 +307,30 @@ static int clear_splits(struct scene *s, struct task *t)
 	return kvm_check(s->kvm);
 }
 
+/* A large page that CLEAR has protected, because a page of it was dirty, stays read-only when
+ * logging ends, and the store to it does not get W back without mmu_lock. */
+static int cleared_then_off(struct scene *s, struct task *t)
+{
+	uint64_t one[WORDS] = {1};
+
+	EQ(populate(s, t), 0);
+	EQ(slot(s, t, true), 0);
+	EQ(kvm_get_dirty_log(t, s->kvm, 2, bitmap), 2048);
+	EQ(kvm_clear_dirty_log(t, s->kvm, 2, 0, 2048, one), 0);
+	EQ(slot(s, t, false), 0);
+	mark(s);
+	EQ(write_page(s, 5), 0);
+	EQ(STAT(s, pf_taken), 1);
+	EQ(STAT(s, pf_fixed), 1);
+	EQ(STAT(s, pf_fast), 0);
+	EQ(STAT(s, pages_2m), 0);
+	EQ(STAT(s, pages_4k), 0);
+	EQ(write_page(s, 6), 0);
+	EQ(write_page(s, 512), 0);
+	EQ(STAT(s, pf_taken), 1);
+	return kvm_check(s->kvm);
+}
+
 static void first_clear(void)
 {
 	struct scene_opts o = tdp;
@@ -316,6 +340,7 @@ static void first_clear(void)
 	o.preset = "6.1-tdp";
 	o.dirty = "manual,initially-all-set=1";
 	EQ(scene(&o, clear_splits), 0);
+	EQ(scene(&o, cleared_then_off), 0);
 }
 
 /* ---- several vCPUs ---- */

@@ -103,6 +103,48 @@ static void locks_by_hand(void)
 	profile_free(p);
 }
 
+static int waits_by_hand(struct task *t, void *arg)
+{
+	struct task **by = arg;
+
+	host_watch_waits(t);
+	host_waited(t, &(struct host_wait){.cycles = 5, .wait = 1, .by = by[1]});
+	host_waited(t, &(struct host_wait){.cycles = 20, .wait = 2, .by = by[0]});
+	host_waited(t, &(struct host_wait){.cycles = 20, .wait = 1, .by = by[1]});
+	host_waited(t, &(struct host_wait){.cycles = 6, .wait = 1, .by = by[1]});
+	CU_ASSERT_EQUAL(host_watch(t)->waited, 51);
+	CU_ASSERT_EQUAL(host_watch(t)->longest.cycles, 20);
+	CU_ASSERT_EQUAL(host_watch(t)->longest.wait, 2);
+	CU_ASSERT_PTR_EQUAL(host_watch(t)->longest.by, by[0]);
+	host_watch_waits(t);
+	CU_ASSERT_EQUAL(host_watch(t)->waited, 0);
+	CU_ASSERT_PTR_NULL(host_watch(t)->longest.by);
+	return 0;
+}
+
+static int bystander(struct task *t, void *arg)
+{
+	(void)t;
+	(void)arg;
+	return 0;
+}
+
+/* Of several waits the longest has the blame, not the last; of two as long the first. */
+static void longest_wait(void)
+{
+	struct profile *p = prices();
+	struct sim *s =
+		simple_sim(&(struct sim_opts){.vocabulary = &model_vocabulary, .profile = p});
+	struct task *by[2];
+
+	by[0] = simple_task(s, "a", bystander, NULL, 0);
+	by[1] = simple_task(s, "b", bystander, NULL, 0);
+	simple_task(s, "c", waits_by_hand, by, 0);
+	CU_ASSERT_EQUAL(sim_run(s, CYCLES_MAX), 0);
+	sim_destroy(s);
+	profile_free(p);
+}
+
 /* ---- IPIs ---- */
 
 static struct task *targets[2];
@@ -303,6 +345,7 @@ static void stalls_are_the_ledgers(void)
 }
 
 static CU_TestInfo tests[] = {{"locks_by_hand", locks_by_hand},
+			      {"longest_wait", longest_wait},
 			      {"ipis_by_hand", ipis_by_hand},
 			      {"stalls_are_the_ledgers", stalls_are_the_ledgers},
 			      CU_TEST_INFO_NULL};

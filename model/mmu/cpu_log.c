@@ -55,8 +55,9 @@ void cpu_log_flush(struct kvm_vcpu *v)
 				  sizeof(*log->gpa), false);
 		kvm_mark_page_dirty(v->task, v->kvm, log->gpa[i] >> PAGE_SHIFT);
 	}
-	/* Till now each was in the buffer, so that at no time one was nowhere. */
-	touch_shared(v->task);
+	/* Till now each was in the buffer, so that at no time one was nowhere. Whatever marks a
+	 * page dirty has touched last what others can see. */
+	task_assert_first(v->task, "a CPU's log, which the checkers read");
 	log->index = CPU_LOG_ENTRIES - 1;
 }
 

@@ -88,7 +88,8 @@ int rmap_clear_dirty_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slo
 }
 
 /* Whether a larger page could map what the table of this spte does. A table that shadows the
- * guest's is as large as the guest's pages allow; one that begins before the slot cannot be. */
+ * guest's is as large as the guest's pages allow, and lies where no large page may be; one that
+ * begins before the slot cannot be larger, and the slot has no account of large pages there. */
 static bool collapsible(struct task *t, struct kvm *kvm, const struct kvm_memory_slot *slot,
 			const uint64_t *sptep)
 {

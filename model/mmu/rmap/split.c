@@ -82,8 +82,6 @@ static bool split_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *
 restart:
 	for_each_rmap_spte (t, kvm, head, &it, sptep) {
 		charge(t, COUNT_rmap_spte, 1);
-		if (sptep_to_sp(sptep)->role.invalid)
-			continue;
 		if (try_split(t, kvm, slot, sptep) == SPLIT_NO_ROOM || kvm->dead ||
 		    task_canceled(t))
 			break;
@@ -105,8 +103,7 @@ int rmap_split_huge(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 				      .min_level = l,
 				      .max_level = l,
 				      .first = start,
-				      .last = end > start ? end - 1 : start,
-				      .flush_on_yield = true};
+				      .last = end > start ? end - 1 : start};
 
 		r = slot_handle_rmaps(t, kvm, slot, &p);
 	}

@@ -14,6 +14,8 @@ struct run_watch {
 	cycles_t start; /* the guest's: times count from here */
 };
 
+/* Makes @w ready, for the VM's life: &w->watch goes into kvm_vm_opts, and points to @w, which must
+ * stay where it is. What is told before run_watch_start() counts from time 0. */
 void run_watch_init(struct run_watch *w);
 /* Forgets what was: the guest starts at @start. */
 void run_watch_start(struct run_watch *w, cycles_t start);

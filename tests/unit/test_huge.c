@@ -329,40 +329,6 @@ static void lazy_splits(void)
 	EQ(scene(&o, split_lazily), 0);
 }
 
-/* ---- a slot that begins within a larger page ---- */
-
-/* When logging ends, a 2M table that begins before the slot has no room in the slot's accounts of
- * 1 GiB pages; its sptes stay. */
-static int begins_within(struct scene *s, struct task *t)
-{
-	region = (struct kvm_memory_region){.slot = SLOT,
-					    .base_gfn = (AT >> 12) + MIB2,
-					    .npages = 4 * MIB2,
-					    .host_populated = true,
-					    .host_level = 3};
-
-	EQ(kvm_set_user_memory_region(t, s->kvm, &region), 0);
-	for (uint64_t i = 1; i <= 4; i++)
-		EQ(store(s, i * MIB2), 0);
-	EQ(NOW(s, pages_2m), 4);
-	region.flags = KVM_MEM_LOG_DIRTY_PAGES;
-	EQ(kvm_set_user_memory_region(t, s->kvm, &region), 0);
-	mark(s);
-	region.flags = 0;
-	EQ(kvm_set_user_memory_region(t, s->kvm, &region), 0);
-	EQ(NOW(s, pages_2m), 4);
-	EQ(STAT(s, remote_tlb_flush_requests), 0);
-	return kvm_check(s->kvm);
-}
-
-static void slot_begins_within(void)
-{
-	const struct scene_opts o = {
-		.paging = PAGING_TDP, .pte = SCENE_2M, .slot_pages = 64, .check = true};
-
-	EQ(scene(&o, begins_within), 0);
-}
-
 /* ---- the TLB ---- */
 
 /* One walk for all of 2 MiB, and none of what it found outlives the flush. */
@@ -468,7 +434,6 @@ static CU_TestInfo tests[] = {
 	{"refusals", refusals},
 	{"early_splits", early_splits},
 	{"lazy_splits", lazy_splits},
-	{"slot_begins_within", slot_begins_within},
 	{"large_translations", large_translations},
 	{"invlpg", invlpg},
 	{"host_pages", host_pages},

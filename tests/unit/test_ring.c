@@ -200,6 +200,68 @@ static void entries_of_a_slot_that_went(void)
 	on_each_mmu("ring,size=256", stale);
 }
 
+/* What was reported of a slot and not asked for goes with it: a slot of the same number and another
+ * size starts with nothing. */
+static int other_size(struct scene *s, struct task *t)
+{
+	static const uint64_t sizes[] = {100, PAGES, 64};
+	struct kvm_memory_region r = {.slot = 1,
+				      .base_gfn = SCENE_TEST >> 12,
+				      .flags = KVM_MEM_LOG_DIRTY_PAGES,
+				      .host_populated = true};
+	uint64_t bitmap[WORDS];
+
+	EQ(begin(s, t), 0);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		uint64_t last = s->kvm->slots[1]->npages - 1;
+
+		EQ(store(s, 3), 0);
+		EQ(store(s, last), 0);
+		EQ(kvm_reap_dirty_rings(t, s->kvm), 2);
+		r.npages = 0;
+		EQ(kvm_set_user_memory_region(t, s->kvm, &r), 0);
+		r.npages = sizes[i];
+		EQ(kvm_set_user_memory_region(t, s->kvm, &r), 0);
+		EQ(i % 2 ? kvm_collect_dirty_log(t, s->kvm, 1, bitmap) : 0, 0);
+	}
+	EQ(store(s, 5), 0);
+	EQ(kvm_collect_dirty_log(t, s->kvm, 1, bitmap), 1);
+	EQ(bitmap[0], 1ull << 5);
+	return kvm_check(s->kvm);
+}
+
+static void a_slot_of_another_size(void)
+{
+	on_each_mmu("ring,size=256", other_size);
+}
+
+/* Who empties one vCPU's ring leaves the others'; without an entry nothing is reset. */
+static int one_ring(struct scene *s, struct task *t)
+{
+	struct kvm_dirty_ring *other = s->vcpu[1]->dirty_ring;
+
+	EQ(begin(s, t), 0);
+	EQ(store(s, 3), 0);
+	*dirty_ring_entry(other, other->dirty_index++) =
+		(struct kvm_dirty_gfn){.flags = KVM_DIRTY_GFN_F_DIRTY, .slot = 1, .offset = 4};
+	EQ(kvm_reap_dirty_ring(t, s->vcpu[0]), 1);
+	EQ(total(s, COUNT_reset_dirty_rings), 1);
+	EQ(kvm_reap_dirty_ring(t, s->vcpu[0]), 0);
+	EQ(total(s, COUNT_reset_dirty_rings), 1);
+	EQ(kvm_reap_dirty_ring(t, s->vcpu[1]), 1);
+	EQ(kvm_reap_dirty_rings(t, s->kvm), 0);
+	EQ(total(s, COUNT_reset_dirty_rings), 2);
+	return 0;
+}
+
+static void a_ring_by_itself(void)
+{
+	const struct scene_opts o = {
+		.pte = SCENE_4K, .slot_pages = PAGES, .n_vcpus = 2, .dirty = "ring,size=256"};
+
+	EQ(scene(&o, one_ring), 0);
+}
+
 /* ---- what a VMM gets ---- */
 
 static uint64_t logs[8][WORDS];
@@ -367,6 +429,8 @@ static CU_TestInfo tests[] = {
 	{"a_full_ring_stops_the_vcpu", a_full_ring_stops_the_vcpu},
 	{"neighbours_are_reset_together", neighbours_are_reset_together},
 	{"entries_of_a_slot_that_went", entries_of_a_slot_that_went},
+	{"a_slot_of_another_size", a_slot_of_another_size},
+	{"a_ring_by_itself", a_ring_by_itself},
 	{"a_vmm_gets_what_mask_gives", a_vmm_gets_what_mask_gives},
 	{"refusals", refusals},
 	{"nothing_is_lost_silently", nothing_is_lost_silently},

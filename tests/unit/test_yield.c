@@ -149,18 +149,19 @@ static void faults_waited_for(void)
 struct other {
 	struct scene *s;
 	uint64_t (*done)(const struct scene *s); /* how far the first task has come */
+	uint64_t at;				 /* it comes when so much is done */
 	uint64_t begin, flushed;		 /* of both, before */
 	uint64_t came, had;			 /* done when it came, when it had the lock */
 	uint64_t had_flushes;
 };
 
-/* Comes for mmu_lock as soon as anything has been done. */
+/* Comes for mmu_lock as soon as enough has been done. */
 static int other(struct task *t, void *arg)
 {
 	struct other *o = arg;
 	int r = sync(t);
 
-	while (!r && o->done(o->s) == o->begin) {
+	while (!r && o->done(o->s) < o->begin + o->at) {
 		charge(t, COUNT_insn, 1);
 		r = sync(t);
 	}
@@ -174,13 +175,14 @@ static int other(struct task *t, void *arg)
 	return 0;
 }
 
-static int comes(struct scene *s, struct task *t, struct other *o,
+static int comes(struct scene *s, struct task *t, struct other *o, uint64_t at,
 		 uint64_t (*done)(const struct scene *s))
 {
 	const struct task_opts to = {.name = "other", .fn = other, .arg = o, .start = task_now(t)};
 	struct task *task;
 
-	*o = (struct other){.s = s, .done = done, .begin = done(s), .flushed = flushes(s)};
+	*o = (struct other){
+		.s = s, .at = at, .done = done, .begin = done(s), .flushed = flushes(s)};
 	EQ(task_create(s->sim, &to, &task), 0);
 	return sync(t);
 }
@@ -210,12 +212,20 @@ static uint64_t splits(const struct scene *s)
 	return total(s, COUNT_split_huge);
 }
 
+static uint64_t split_events[2]; /* successful, not */
+
+static void on_split(void *ctx, const struct kvm_trace_event *e)
+{
+	(void)ctx;
+	if (e->id == TRACE_kvm_mmu_split_huge_page)
+		split_events[e->code != 0]++;
+}
+
 /* Two of the guest's mappings of one large page are two sptes of one rmap. Between them the split
  * lets go, and says so by an event, as when its stock is empty. */
 static int between_aliases(struct scene *s, struct task *t)
 {
 	const uint64_t pd = 0x12000, alias = 3ull << 30;
-	uint64_t events;
 	struct other o;
 
 	EQ(slot(s, t, false), 0);
@@ -223,13 +233,14 @@ static int between_aliases(struct scene *s, struct task *t)
 	EQ(scene_write(s, AT + (5 << 12), 4, 1), 0);
 	EQ(scene_write(s, alias + (6 << 12), 4, 1), 0);
 	EQ(kvm_stat(s->kvm, STAT_pages_2m), 2);
-	events = s->events[TRACE_kvm_mmu_split_huge_page];
-	EQ(comes(s, t, &o, splits), 0);
+	s->observer = (struct kvm_observer){on_split, NULL};
+	EQ(comes(s, t, &o, 1, splits), 0);
 	EQ(slot(s, t, true), 0);
 	EQ(o.came, 1);
 	EQ(o.had, 1);
 	EQ(splits(s), 2);
-	EQ(s->events[TRACE_kvm_mmu_split_huge_page] - events, 2 + 1 + 1);
+	EQ(split_events[0], 2);
+	EQ(split_events[1], 1 + 1);
 	return kvm_check(s->kvm);
 }
 
@@ -255,7 +266,7 @@ static int recovers(struct scene *s, struct task *t)
 	EQ(populate(s, t), 0);
 	EQ(slot(s, t, true), 0);
 	EQ(large(s), 0);
-	EQ(comes(s, t, &o, large), 0);
+	EQ(comes(s, t, &o, 1, large), 0);
 	EQ(slot(s, t, false), 0);
 	EQ(large(s), N);
 	EQ(o.came, 1);
@@ -279,11 +290,41 @@ static int zaps(struct scene *s, struct task *t)
 	for (uint64_t i = 0; i < N; i++)
 		EQ(scene_write(s, AT + (i * MIB2 << 12), 4, 1), 0);
 	EQ(sync(t), 0);
-	EQ(comes(s, t, &o, zapped), 0);
+	EQ(comes(s, t, &o, 1, zapped), 0);
 	EQ(slot(s, t, false), 0);
 	EQ(o.had, 1);
 	EQ(o.had_flushes, 1);
 	EQ(flushes(s) - o.flushed, 2);
+	return kvm_check(s->kvm);
+}
+
+/* Whoever comes after the last change: the flush before it is let in is the last one. */
+static int zaps_all(struct scene *s, struct task *t)
+{
+	struct other o;
+
+	EQ(slot(s, t, true), 0);
+	EQ(scene_write(s, AT, 4, 1), 0);
+	EQ(sync(t), 0);
+	EQ(comes(s, t, &o, 1, zapped), 0);
+	EQ(slot(s, t, false), 0);
+	EQ(o.had_flushes, 1);
+	EQ(flushes(s) - o.flushed, 1);
+	return kvm_check(s->kvm);
+}
+
+/* 6.1's TDP MMU takes tables out, each with its flush, and lets others in between. */
+static int zaps_tables(struct scene *s, struct task *t)
+{
+	struct other o;
+
+	EQ(populate(s, t), 0);
+	EQ(slot(s, t, true), 0);
+	EQ(comes(s, t, &o, 1, zapped), 0);
+	EQ(slot(s, t, false), 0);
+	CU_ASSERT_TRUE(o.had <= MIB2 + 1);
+	EQ(o.had_flushes, 1);
+	EQ(flushes(s) - o.flushed, N);
 	return kvm_check(s->kvm);
 }
 
@@ -298,7 +339,7 @@ static int protects(struct scene *s, struct task *t)
 	struct other o;
 
 	EQ(populate(s, t), 0);
-	EQ(comes(s, t, &o, protected), 0);
+	EQ(comes(s, t, &o, 1, protected), 0);
 	EQ(slot(s, t, true), 0);
 	EQ(protected(s) - o.begin, N);
 	EQ(o.had, 1);
@@ -318,7 +359,10 @@ static void flushed_before(void)
 	EQ(scene(&o, recovers), 0);
 	o.preset = "6.1-shadow";
 	EQ(scene(&o, zaps), 0);
+	EQ(scene(&o, zaps_all), 0);
 	EQ(scene(&o, protects), 0);
+	o.preset = "6.1-tdp";
+	EQ(scene(&o, zaps_tables), 0);
 	o.preset = "6.2-tdp";
 	o.eager_page_split = EAGER_PAGE_SPLIT_OFF;
 	EQ(scene(&o, protects), 0);

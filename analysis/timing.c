@@ -170,7 +170,9 @@ void timing_cache_clear(struct timing_cache *c)
 		memstress_result_free(&c->runs[i].result);
 	}
 	free(c->runs);
-	*c = (struct timing_cache){0};
+	c->runs = NULL;
+	c->n_runs = 0;
+	c->profile = NULL;
 }
 
 void timing_free(struct timing *t)

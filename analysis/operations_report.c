@@ -43,7 +43,7 @@ static void cells_stalls(struct table *t, const struct run_operation *p, uint64_
 	if (!p->stalls)
 		return;
 	table_cell(t, "%s", out_u64(number, p->stalls));
-	cell(t, p->longest_stall.cycles);
+	table_cell(t, "%s", out_u64(number, p->longest_stall.cycles));
 	table_cell(t, "%s", out_time(time, (double)p->longest_stall.cycles, hz));
 	cell(t, p->longest_stall.waited);
 	cell_who(t, &p->longest_stall);

@@ -167,7 +167,7 @@ static int check_collected(const struct guest_run *run)
 	return kvmsim_err(run->opts->errors, KVMSIM_EPARSE,
 			  "%s: cannot tell: %" PRIu64 " epoch%s of %" PRIu64
 			  " instructions ended; the first collection is due after %" PRIu64
-			  " (interval %" PRIu64 ", phase %" PRIu64 ")",
+			  " epochs (interval %" PRIu64 ", phase %" PRIu64 ")",
 			  run->in->name, epochs, epochs == 1 ? "" : "s", run->in->epoch_len, first,
 			  run->every, run->opts->phase);
 }

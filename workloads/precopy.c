@@ -169,6 +169,9 @@ static int stop_and_copy(struct precopy *m)
 
 	if (r)
 		return r;
+	if (m->pending) /* the bandwidth is known: something was sent */
+		m->result->expected =
+			(cycles_t)((unsigned __int128)m->pending * 4096 * m->hz / bandwidth(m));
 	m->stop = true;
 	round_begin(m);
 	precopy_wake_vcpus(m);

@@ -104,7 +104,9 @@ struct precopy_stall {
 
 struct precopy_result {
 	bool converged;
-	cycles_t setup; /* logging turned on, and the first collection */
+	cycles_t setup;	   /* logging turned on, and the first collection */
+	cycles_t expected; /* downtime, when it was decided to stop: what was left, at the bandwidth
+			    */
 	cycles_t total, downtime;
 	uint64_t left;	    /* pages not sent; 0 when converged */
 	uint64_t bandwidth; /* bytes per second while sending, measured; 0: nothing was sent */

@@ -155,6 +155,8 @@ static int parse_key(const struct parser *p, const struct entry *e, struct scena
 	if (!strcmp(e->key, "log")) {
 		uint32_t slot = 0;
 
+		if (!strcmp(e->value, "all"))
+			return 0; /* as when it is not given */
 		err = find_slot(p, e, s, &slot);
 		s->log = (int32_t)slot;
 		return err;

@@ -22,7 +22,7 @@
  *	vcpus    = 1
  *	slots    = ram:0:261888 vram:0xfd000:4096     ; name:base gfn:pages[:4k|2m|1g]
  *	target   = vram                ; slot that the workload writes; the first when not given
- *	log      = vram                ; slot to log unless --slot is given; all when not given
+ *	log      = vram                ; slot to log unless --slot is given; all, the default
  *	rounds   = 20
  *	interval = 30000000
  *	PARAMETER = ...                ; the workload's own, see `kvmsim list`

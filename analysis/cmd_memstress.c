@@ -94,6 +94,8 @@ const struct verb verb_memstress = {
 		 "                        (default: the preset's)\n"
 		 "  --profile PROFILE     built-in profile, or a file (PATH.ini)\n"
 		 "  --guest-pages SIZE    of the guest's page tables: 4k (default) or 2M\n"
+		 "  --early-start         vCPUs run while threads are still being made, as until\n"
+		 "                        November 2021: making one waits for pages being cleared\n"
 		 "  --populated           the host has all pages before the first pass\n"
 		 "  --seed N              of the guest's random draws (default 1)\n"
 		 "  --check               keep the checkers on\n"

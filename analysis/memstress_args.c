@@ -80,7 +80,15 @@ static bool yes_or_no(const struct verb *verb, enum kvm_eager_page_split *out)
 }
 
 enum { OPT_KERNEL = 512, OPT_CPU, OPT_MMU, OPT_DIRTY, OPT_EAGER, OPT_PROFILE, OPT_SEED };
-enum { OPT_GUEST_PAGES = OPT_SEED + 1, OPT_POPULATED, OPT_CHECK, OPT_JSON, OPT_CSV, OPT_HELP };
+enum {
+	OPT_GUEST_PAGES = OPT_SEED + 1,
+	OPT_EARLY,
+	OPT_POPULATED,
+	OPT_CHECK,
+	OPT_JSON,
+	OPT_CSV,
+	OPT_HELP
+};
 static const struct option options[] = {{"kernel", required_argument, NULL, OPT_KERNEL},
 					{"cpu", required_argument, NULL, OPT_CPU},
 					{"mmu", required_argument, NULL, OPT_MMU},
@@ -89,6 +97,7 @@ static const struct option options[] = {{"kernel", required_argument, NULL, OPT_
 					{"profile", required_argument, NULL, OPT_PROFILE},
 					{"seed", required_argument, NULL, OPT_SEED},
 					{"guest-pages", required_argument, NULL, OPT_GUEST_PAGES},
+					{"early-start", no_argument, NULL, OPT_EARLY},
 					{"populated", no_argument, NULL, OPT_POPULATED},
 					{"check", no_argument, NULL, OPT_CHECK},
 					{"json", no_argument, NULL, OPT_JSON},
@@ -182,6 +191,9 @@ static bool long_option(struct memstress_args *a, int c)
 		ok = !strcmp(optarg, "4k") || !strcmp(optarg, "2M") ||
 		     bad(a->verb, "--guest-pages", "4k or 2M");
 		a->o.guest_level = *optarg == '2' ? 2 : 1;
+		break;
+	case OPT_EARLY:
+		a->o.early = true;
 		break;
 	case OPT_POPULATED:
 		a->o.populated = true;

@@ -26,6 +26,7 @@
 	/* faults */                                                                               \
 	X(pml_log, "entry of its own dirty log written by the CPU")                                \
 	X(pml_full_exit, "exit because the CPU's dirty log is full, its handler")                  \
+	X(pml_full_entry, "entry that the log has at such an exit")                                \
 	X(pml_flush_entry, "entry of the CPU's dirty log moved to the VM's at an exit")            \
 	X(page_fault, "page fault taken by the MMU, fixed part")                                   \
 	X(fast_page_fault, "attempt to fix a fault without mmu_lock")                              \

@@ -124,17 +124,19 @@ static int start_vcpus(struct memstress *m)
 
 	for (uint32_t i = 0; i < o->vcpus && !r; i++) {
 		struct memstress_vcpu *v = &m->vcpus[i];
-		const struct task_opts to = {.name = "vcpu",
-					     .fn = memstress_vcpu_thread,
-					     .arg = v,
-					     .start = task_now(m->main),
-					     .prices = machine_prices(m->machine, i)};
+		struct task_opts to = {.name = "vcpu",
+				       .fn = memstress_vcpu_thread,
+				       .arg = v,
+				       .prices = machine_prices(m->machine, i)};
 
 		*v = (struct memstress_vcpu){.m = m, .id = i};
 		v->random = (uint32_t)((o->seed + i) % (INT32_MAX - 1)) + 1; /* 0 stays 0 */
 		v->pages = o->overlap ? m->pages : each;
 		v->gva = MEMSTRESS_GVA + (o->overlap ? 0 : i * each << 12);
-		r = kvm_create_vcpu(m->kvm, &v->vcpu);
+		/* the thread's stack */
+		r = o->early ? kvm_change_address_space(m->main, m->kvm) : 0;
+		r = r ? r : kvm_create_vcpu(m->kvm, &v->vcpu);
+		to.start = task_now(m->main);
 		r = r ? r : task_create(m->sim, &to, &v->task);
 		r = r ? r : machine_place(m->machine, v->task, i);
 	}

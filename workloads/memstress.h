@@ -37,6 +37,9 @@ struct memstress_opts {
 	uint64_t gpa;		 /* -p: of the test memory; 0: at the top */
 	unsigned guest_level;	 /* of the guest's PTEs for it: 0, 1: 4 KiB; 2: 2 MiB */
 	unsigned host_level;	 /* -s: of the pages behind it */
+	bool early;		 /* vCPUs run as soon as their thread is there, as until
+				  * November 2021: the
+				  * stack of the next one's waits for the pages that they populate */
 	bool populated;		 /* no host page has to be made by the populating pass */
 	enum mmu_kind mmu;	 /* not MMU_SHADOW_FLAT32 */
 	const char *preset, *personality, *dirty;

@@ -57,6 +57,15 @@ int host_mprotect(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t fi
 	return host_result(t, kvm, r);
 }
 
+int kvm_change_address_space(struct task *t, struct kvm *kvm)
+{
+	int r = write_lock(t, &kvm->mmap_lock);
+
+	if (!r)
+		write_unlock(t, &kvm->mmap_lock);
+	return r;
+}
+
 void kvm_unmap_hva_elsewhere(struct task *t, struct kvm *kvm)
 {
 	touch_shared(t);

@@ -243,6 +243,7 @@ static int handle_log_full(struct kvm_vcpu *v)
 	uint16_t was = activity_enter(v->task, ACT_exit);
 	int r;
 
+	charge(v->task, COUNT_pml_full_entry, cpu_log_entries(v));
 	vcpu_exit(v, EXIT_PML_FULL);
 	charge(v->task, COUNT_pml_full_exit, 1);
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_pml_full);

@@ -130,6 +130,9 @@ int host_madvise_dontneed(struct task *t, struct kvm *kvm, uint32_t slot, uint64
 			  uint64_t npages);
 int host_mprotect(struct task *t, struct kvm *kvm, uint32_t slot, uint64_t first_page,
 		  uint64_t npages, bool writable);
+/* The VMM changes its own address space (maps a thread's stack): under mmap_lock, so that it waits
+ * for the vCPUs whose host pages are being made, and others wait behind it. KVMSIM_ECANCELED. */
+int kvm_change_address_space(struct task *t, struct kvm *kvm);
 
 /* Pages of the VMM's own memory are unmapped or protected where no slot has them (a thread's
  * stack): the MMU notifier tells KVM, which finds nothing to zap. */

@@ -27,6 +27,7 @@ static void fill_prices(struct machine *m, const struct profile *profile)
 	}
 	m->alone[COUNT_tlb_walk] += m->alone[COUNT_tlb_walk] * load * (m->busy - 1) / 1000;
 	m->shared[COUNT_tlb_walk] = m->alone[COUNT_tlb_walk];
+	m->shared[COUNT_host_clear] = m->alone[COUNT_host_clear];
 	for (uint16_t c = 0; c < N_COUNTS && m->busy > threads; c++)
 		m->shared[c] = m->shared[c] * m->busy / threads;
 }

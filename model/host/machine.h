@@ -13,9 +13,10 @@
  *
  * The scheduler gives each task a core of its own while there are some; further ones become second
  * threads, of core 0 on. Work on a core with two busy threads takes smt_permille of the time that
- * it takes alone. A guest's TLB walk, whose price holds the memory accesses behind it, is not
- * slowed by the other thread but by all busy CPUs, each of which adds memory_load_permille. More
- * tasks than threads have fair shares of them, in slices of no length.
+ * it takes alone, but for the clearing of host pages, which is the memory's. A guest's TLB walk,
+ * whose price holds the memory accesses behind it, is not slowed by the other thread but by all
+ * busy CPUs, each of which adds memory_load_permille. More tasks than threads have fair shares of
+ * them, in slices of no length.
  */
 struct machine;
 

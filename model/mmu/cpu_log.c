@@ -61,6 +61,11 @@ void cpu_log_flush(struct kvm_vcpu *v)
 	log->index = CPU_LOG_ENTRIES - 1;
 }
 
+uint64_t cpu_log_entries(const struct kvm_vcpu *v)
+{
+	return v->log.gpa ? (uint64_t)(CPU_LOG_ENTRIES - 1 - v->log.index) : 0;
+}
+
 bool cpu_log_has(const struct kvm *kvm, gfn_t gfn)
 {
 	for (uint32_t i = 0; i < kvm->n_vcpus && kvm->cpu_dirty_log_size; i++) {

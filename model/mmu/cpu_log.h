@@ -36,6 +36,8 @@ bool cpu_log_push(struct kvm_vcpu *v, gpa_t gpa);
 void cpu_log_charge(struct kvm_vcpu *v);
 /* [running] What KVM does at an exit: what the CPU has logged goes to the dirty log. */
 void cpu_log_flush(struct kvm_vcpu *v);
+/* How many entries it has. */
+uint64_t cpu_log_entries(const struct kvm_vcpu *v);
 /* Whether any vCPU's log has @gfn: its store is going to be reported. */
 bool cpu_log_has(const struct kvm *kvm, gfn_t gfn);
 /* [running] A slot's logging was switched on or off: with the first one and after the last one

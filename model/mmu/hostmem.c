@@ -136,13 +136,19 @@ static void charge_populated(struct task *t, int level)
 		charge(t, COUNT_host_clear, pages_per_level(level) - 1);
 }
 
-static void populate_shared(struct task *t, struct kvm_memory_slot *slot, gfn_t gfn)
+/* The page is made and cleared beside others', but not beside a change of the address space. */
+static int populate_shared(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn)
 {
-	int level = fitting_level(slot, gfn);
+	int level = fitting_level(slot, gfn), r;
 
 	set_bits(slot, slot->host.absent, gfn & ~(pages_per_level(level) - 1),
 		 pages_per_level(level), false);
+	r = read_lock(t, &kvm->mmap_lock);
+	if (r)
+		return r;
 	charge_populated(t, level);
+	read_unlock(t, &kvm->mmap_lock);
+	return 0;
 }
 
 /* The zero page, or one of the guest's own; a huge one where the whole of it is still nothing. */
@@ -218,6 +224,7 @@ int host_fault_in(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 {
 	/* Who could not be told that a page is read-only asked for a writable one. */
 	bool store = write || !kvm->preset->host_read_faults;
+	int r;
 
 	while (!task_canceled(t)) {
 		touch_shared(t);
@@ -228,7 +235,9 @@ int host_fault_in(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 					  "KVM_RUN ends with EFAULT",
 					  (unsigned long long)gfn);
 		if (bit(slot, slot->host.absent, gfn) && !slot->host.anonymous) {
-			populate_shared(t, slot, gfn);
+			r = populate_shared(t, kvm, slot, gfn);
+			if (r)
+				return r;
 		} else if (bit(slot, slot->host.absent, gfn)) {
 			populate_anonymous(t, slot, gfn, store);
 		} else if (store && bit(slot, slot->host.zero, gfn)) {

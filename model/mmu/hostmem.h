@@ -21,7 +21,9 @@
  *
  * Behind anonymous memory there are pages of 4 KiB, or of 2 MiB where a fault finds nothing of a
  * whole 2 MiB that is of one mapping (transparent huge pages, the huge zero page among them).
- * Nothing merges small pages into large ones later (khugepaged), and mmap_lock is not modelled.
+ * Nothing merges small pages into large ones later (khugepaged), and of mmap_lock
+ * there is no more than that shared memory's pages are made with it held for reading, and that a
+ * change of the address space elsewhere waits for it (guest/vm.h).
  *
  * The model gives a page of a slot one frame number for good. So the zero page has the number of
  * the page that will take its place, and nothing but W tells the two apart.

@@ -106,6 +106,7 @@ struct kvm {
 	const struct kvm_watch *watch; /* guest/watch.h */
 
 	struct mmu_lock mmu_lock;
+	struct rwlock mmap_lock; /* the VMM's: a host page is made with it held for reading */
 	struct mutex slots_lock;
 
 	struct kvm_memory_slot *slots[KVM_MAX_MEMSLOTS]; /* by id */

@@ -5,11 +5,13 @@
 #include "model/policy/preset.h"
 
 static const struct lock_class slots_lock_class = {.name = "slots_lock", .rank = 10};
+static const struct lock_class mmap_lock_class = {.name = "mmap_lock", .rank = 15};
 static const struct lock_class mmu_lock_class = {.name = "mmu_lock", .rank = 20};
 
 void kvm_locks_init(struct kvm *kvm)
 {
 	mutex_init(&kvm->slots_lock, &slots_lock_class);
+	rwlock_init(&kvm->mmap_lock, &mmap_lock_class);
 	rwlock_init(&kvm->mmu_lock.rw, &mmu_lock_class);
 	spin_lock_init(&kvm->mmu_lock.spin, &mmu_lock_class);
 }

@@ -43,6 +43,7 @@ static int full_exits(struct scene *s, struct task *t)
 		pml_mark(s);
 		EQ(pml_stores(s, 0, n[i]), 0);
 		EQ(COUNT(s, pml_full_exit), (n[i] - 1) / LOG);
+		EQ(COUNT(s, pml_full_entry), (n[i] - 1) / LOG * LOG);
 		EQ(STAT(s, exits), (n[i] - 1) / LOG);
 		EQ(STAT(s, pf_taken), 0);
 		/* those that an exit has moved */

@@ -82,6 +82,34 @@ static int on_series(struct recipe_parse *ps, const char *name, const char *key,
 	return s->unjudged || !strcmp(value, "yes") ? 1 : recipe_fail(ps, "judged is yes or no");
 }
 
+static int on_miss(struct recipe_parse *ps, const char *name, const char *key, const char *value)
+{
+	struct recipe *r = ps->r;
+	struct recipe_miss *m = NULL;
+
+	for (size_t i = 0; i < r->n_misses; i++)
+		if (!strcmp(r->miss[i].name, name))
+			m = &r->miss[i];
+	if (!m) {
+		if (r->n_misses == RECIPE_MAX_MISSES)
+			return recipe_fail(ps, "more than %d misses", RECIPE_MAX_MISSES);
+		m = &r->miss[r->n_misses++];
+		if (!recipe_text_value(ps, "the name of a miss", name, m->name, sizeof(m->name)))
+			return 0;
+	}
+	if (!strcmp(key, "series"))
+		return recipe_text_value(ps, key, value, m->series, sizeof(m->series));
+	if (!strcmp(key, "metric"))
+		return recipe_text_value(ps, key, value, m->metric, sizeof(m->metric));
+	if (!strcmp(key, "why"))
+		return recipe_text_value(ps, key, value, m->why, sizeof(m->why));
+	if (!strcmp(key, "median"))
+		return recipe_decimal_value(ps, key, value, &m->median);
+	if (!strcmp(key, "wrong"))
+		return recipe_u64_value(ps, key, value, 1000, &m->wrong);
+	return recipe_fail(ps, "a miss has no %s", key);
+}
+
 static int on_machine(struct recipe_parse *ps, const char *key, const char *value)
 {
 	struct recipe *r = ps->r;
@@ -151,7 +179,7 @@ static int on_bounds(struct recipe_parse *ps, const char *key, const char *value
 	if (!strcmp(key, "fitted"))
 		return recipe_u64_value(ps, key, value, RECIPE_MAX_GROUPS + 3, &r->max_fitted);
 	if (!strcmp(key, "contended"))
-		return recipe_u64_value(ps, key, value, 3, &r->contended);
+		return recipe_u64_value(ps, key, value, RECIPE_MAX_VALUES, &r->contended);
 	if (!strcmp(key, "noise"))
 		return recipe_decimal_value(ps, key, value, &r->noise);
 	if (!strcmp(key, "guest_pages"))
@@ -235,6 +263,8 @@ static int on_key(void *user, const char *section, const char *key, const char *
 		ok = on_policy(ps, key, value);
 	else if (!strncmp(section, "series ", 7))
 		ok = on_series(ps, section + 7, key, copy);
+	else if (!strncmp(section, "miss ", 5))
+		ok = on_miss(ps, section + 5, key, value);
 	else if (!strcmp(section, "machine"))
 		ok = on_machine(ps, key, value);
 	else if (!strcmp(section, "param"))
@@ -269,9 +299,12 @@ static int check_runs(struct recipe_parse *ps)
 	else if (r->n_groups &&
 		 (!*r->machine || !*r->machine_unit || !*r->machine_source || !r->hz))
 		recipe_fail(ps, "[machine] gives name, unit, hz and source");
-	else if (recipe_fitted(r) > r->max_fitted)
-		recipe_fail(ps, "%zu numbers are fitted, [bounds] fitted allows %llu",
+	else if (recipe_fitted(r) != r->max_fitted)
+		recipe_fail(ps, "%zu numbers are fitted, [bounds] fitted says %llu",
 			    recipe_fitted(r), (unsigned long long)r->max_fitted);
+	for (size_t i = 0; i < r->n_misses && !ps->err; i++)
+		if (!*r->miss[i].series || !*r->miss[i].why || !(r->miss[i].median > 0))
+			recipe_fail(ps, "[miss %s] gives series, median and why", r->miss[i].name);
 	return ps->err;
 }
 
@@ -282,7 +315,10 @@ static int check_whole(struct recipe_parse *ps)
 
 	if (*r->runs)
 		return check_runs(ps);
-	if (!*r->file || !*r->metric || !*r->unit || !*r->profile || !*r->preset || !r->harvests)
+	if (r->n_misses || r->contended)
+		recipe_fail(ps, "[miss NAME] and contended are of rows that are runs");
+	else if (!*r->file || !*r->metric || !*r->unit || !*r->profile || !*r->preset ||
+		 !r->harvests)
 		recipe_fail(ps,
 			    "[evidence] gives file, metric, unit, profile, preset and harvests");
 	else if (!*r->machine || !*r->machine_unit || !*r->machine_source || !r->hz)
@@ -385,6 +421,16 @@ const struct recipe_policy *recipe_policy(const struct recipe *r, const char *na
 	for (size_t i = 0; i < r->n_policies; i++)
 		if (!strcmp(r->policy[i].name, name))
 			return &r->policy[i];
+	return NULL;
+}
+
+const struct recipe_miss *recipe_miss(const struct recipe *r, const char *series,
+				      const char *metric)
+{
+	for (size_t i = 0; i < r->n_misses; i++)
+		if (!strcmp(r->miss[i].series, series) &&
+		    !strcmp(r->miss[i].metric, metric ? metric : ""))
+			return &r->miss[i];
 	return NULL;
 }
 

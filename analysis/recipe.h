@@ -41,11 +41,16 @@
  *	[latent]    PARAM = N N ...       ; a param chosen from these values by re-simulation
  *	[bounds]    fitted                ; numbers that may be fitted, at most
  *	            median, worst, within15     ; percent, of the rows that are not fitted
- *	            contended             ; params that rows with contention set, at most 3
- *	                                  ; (they count as fitted)
- *	            noise                 ; percent: no sign is asked of smaller differences
- *	            guest_pages           ; for the era's limit of shadow pages
- *	            mmu_pages_permille    ; of them (KVM_PERMILLE_MMU_PAGES, at least 64 pages)
+ *	            contended             ; params that rows with contention set: as many as the
+ *runs ; say (they count as fitted) noise                 ; percent: no sign is asked of smaller
+ *differences guest_pages           ; for the era's limit of shadow pages mmu_pages_permille    ; of
+ *them (KVM_PERMILLE_MMU_PAGES, at least 64 pages)
+ *
+ *	[miss NAME]                       ; of rows that are runs: what is known to miss the median
+ *	            series, metric        ; whose; without a metric of all the series
+ *	            median                ; percent: more than this is a failure
+ *	            wrong                 ; signs: more wrong ones than this are a failure; else 0
+ *	            why                   ; for people
  *
  * Unknown sections and keys, repeated ones and values out of range are errors with file and line.
  */
@@ -53,6 +58,7 @@
 #define RECIPE_MAX_POLICIES 8
 #define RECIPE_MAX_GROUPS   16
 #define RECIPE_MAX_VALUES   32 /* of a list */
+#define RECIPE_MAX_MISSES   16
 #define RECIPE_TEXT	    160
 
 struct recipe_list {
@@ -81,6 +87,12 @@ struct recipe_group {
 	size_t n, n_fit; /* those from n_fit on are derived */
 };
 
+struct recipe_miss {
+	char name[RECIPE_TEXT], series[RECIPE_TEXT], metric[RECIPE_TEXT], why[RECIPE_TEXT];
+	double median;	/* percent */
+	uint64_t wrong; /* signs */
+};
+
 struct recipe {
 	char *name; /* its path, for messages */
 	char file[RECIPE_TEXT], metric[RECIPE_TEXT], unit[RECIPE_TEXT];
@@ -90,6 +102,8 @@ struct recipe {
 	uint64_t published_bytes, bytes; /* per vCPU, as measured and as run */
 	uint64_t contended;		 /* params that contended rows set */
 	double noise;			 /* percent; smaller differences have no sign */
+	struct recipe_miss miss[RECIPE_MAX_MISSES];
+	size_t n_misses;
 	struct recipe_policy policy[RECIPE_MAX_POLICIES];
 	size_t n_policies;
 	struct recipe_series series[RECIPE_MAX_SERIES];
@@ -120,9 +134,13 @@ void recipe_free(struct recipe *r);
 /* The series or policy of that name, or NULL. */
 const struct recipe_series *recipe_series(const struct recipe *r, const char *name);
 const struct recipe_policy *recipe_policy(const struct recipe *r, const char *name);
+/* What is known to miss: of the series' metric, of all the series where it is NULL; or NULL. */
+const struct recipe_miss *recipe_miss(const struct recipe *r, const char *series,
+				      const char *metric);
 bool recipe_list_has(const struct recipe_list *l, uint64_t value);
 
-/* How many numbers the recipe fits: one per group and one for a latent. */
+/* How many numbers the recipe fits: one per group, one for a latent, and the params that rows with
+ * contention set. */
 size_t recipe_fitted(const struct recipe *r);
 
 /* The text of a profile of the recipe's machine: @price holds N_COUNTS prices, @cov their

@@ -9,29 +9,53 @@
 #include "analysis/memstress_args.h"
 #include "analysis/run.h"
 #include "analysis/timing_priv.h"
+#include "model/params.h"
 #include "model/sim/profile.h"
 
 /* ---- the table of runs ---- */
 
-static const char *const run_columns[] = {"series", "metric", "policy", "row", "options",
-					  "fit",    "judge",  "note",	NULL};
-enum { RUN_SERIES, RUN_METRIC, RUN_POLICY, RUN_ROW, RUN_OPTIONS, RUN_FIT, RUN_JUDGE, RUN_NOTE };
+static const char *const run_columns[] = {"series", "metric", "policy", "row",	"options",
+					  "fit",    "sets",   "judge",	"note", NULL};
+enum {
+	RUN_SERIES,
+	RUN_METRIC,
+	RUN_POLICY,
+	RUN_ROW,
+	RUN_OPTIONS,
+	RUN_FIT,
+	RUN_SETS,
+	RUN_JUDGE,
+	RUN_NOTE,
+};
 
-static int parse_fit(const struct csv_row *in, struct timing_run *run)
+static int parse_numbers(const struct csv_row *in, const char *p, uint64_t *to, size_t *n)
 {
-	const char *p = in->field[RUN_FIT];
 	char *end;
 
 	for (; *p; p = end + strspn(end, " ")) {
-		unsigned long long n = strtoull(p, &end, 10);
+		unsigned long long value = strtoull(p, &end, 10);
 
-		if (*p < '0' || *p > '9' || (*end && *end != ' ') ||
-		    run->n_fit == RECIPE_MAX_VALUES)
-			return csv_complain(in, "fit is whole numbers with spaces between, not %s",
-					    in->field[RUN_FIT]);
-		run->fit[run->n_fit++] = n;
+		if (*p < '0' || *p > '9' || (*end && *end != ' ') || *n == RECIPE_MAX_VALUES)
+			return csv_complain(in, "here are whole numbers with spaces between: %s",
+					    p);
+		to[(*n)++] = value;
 	}
 	return 0;
+}
+
+static int parse_sets(const struct csv_row *in, struct timing_run *run)
+{
+	const char *text = in->field[RUN_SETS];
+	size_t len = strcspn(text, " ");
+
+	if (!*text)
+		return 0;
+	while (model_params[run->param].name && (strlen(model_params[run->param].name) != len ||
+						 strncmp(model_params[run->param].name, text, len)))
+		run->param++;
+	if (!model_params[run->param].name || !text[len])
+		return csv_complain(in, "sets is a param and numbers of vCPUs, not %s", text);
+	return parse_numbers(in, text + len + 1, run->sets, &run->n_sets);
 }
 
 static int parse_judge(const struct csv_row *in, struct timing_run *run)
@@ -71,13 +95,55 @@ static int add_run(void *ctx, const struct csv_row *in)
 		if (!*text[i])
 			return KVMSIM_ENOMEM;
 	}
-	err = parse_fit(in, run);
+	err = parse_numbers(in, in->field[RUN_FIT], run->fit, &run->n_fit);
+	err = err ? err : parse_sets(in, run);
 	return err ? err : parse_judge(in, run);
 }
 
 bool timing_untold(const struct timing_run *run)
 {
 	return !strcmp(run->row, "-");
+}
+
+/* The params of a machine that only rows with contention show: whoever gives one says which rows
+ * set it. */
+static const char *const contended[] = {"smt_permille", "memory_load_permille", "line_transfer"};
+
+static bool sets(const struct timing *t, size_t param)
+{
+	for (size_t i = 0; i < t->n_runs; i++)
+		if (t->runs[i].n_sets && t->runs[i].param == param)
+			return true;
+	return false;
+}
+
+/* What the recipe says of its params is what its runs say. */
+static int check_sets(const struct timing *t, const struct kvmsim_errsink *errors)
+{
+	const struct recipe *r = t->recipe;
+	size_t n = 0;
+
+	for (size_t i = 0; model_params[i].name; i++) {
+		const char *name = model_params[i].name;
+		bool set = sets(t, i);
+
+		n += set;
+		if (set && !r->param_given[i])
+			return kvmsim_err(errors, KVMSIM_EPARSE, "%s: %s sets %s, [param] does not",
+					  r->name, r->runs, name);
+		for (size_t c = 0; c < sizeof(contended) / sizeof(*contended); c++)
+			if (!set && r->param_given[i] && !strcmp(name, contended[c]))
+				return kvmsim_err(errors, KVMSIM_EPARSE,
+						  "%s: [param] gives %s, which no row of %s sets",
+						  r->name, name, r->runs);
+	}
+	if (n != r->contended)
+		return kvmsim_err(
+			errors, KVMSIM_EPARSE,
+			"%s: rows with contention set %zu params, [bounds] contended says "
+			"%llu",
+			r->name, n, (unsigned long long)r->contended);
+	return 0;
 }
 
 /* ---- rows ---- */
@@ -126,7 +192,10 @@ static int add_row(void *ctx, const struct csv_row *in)
 		return err;
 	row.measured *= unit_seconds(in->field[COL_UNIT]);
 	for (size_t i = 0; i < row.run->n_fit; i++)
-		row.fitted |= row.run->fit[i] == row.x;
+		row.calibrates |= row.run->fit[i] == row.x;
+	row.fitted = row.calibrates;
+	for (size_t i = 0; i < row.run->n_sets; i++)
+		row.fitted |= row.run->sets[i] == row.x;
 	grown = realloc(t->rows, (t->n_rows + 1) * sizeof(*grown));
 	if (!grown)
 		return KVMSIM_ENOMEM;
@@ -150,6 +219,7 @@ int timing_load(const char *path, const struct recipe *recipe, const struct kvms
 		err = t->path && t->cache ? csv_read(runs, run_columns, errors, add_run, t)
 					  : KVMSIM_ENOMEM;
 	}
+	err = err ? err : check_sets(t, errors);
 	err = err ? err : csv_read(t->path, columns, errors, add_row, t);
 	if (!err && !t->n_rows)
 		err = kvmsim_err(errors, KVMSIM_EPARSE, "%s: no row that %s predicts", t->path,

@@ -17,12 +17,15 @@
  *	row	what memstress calls it ("Enabling dirty logging time"), or "-": cannot tell
  *	options	of `kvmsim memstress` but -v, --profile
  *	fit	the x of the rows that a calibration may fit
+ *	sets	a param that only contention shows and the x of the rows that set it, by simulating
+ *		again: these count as fitted; or empty
  *	judge	time: value and ratios are; ratio: the value is not comparable, ratios are; no:
  *neither note	why, for people
  *
  * A run is smaller than what was measured: the recipe's `bytes` per vCPU, or -b, in place of
  * published_bytes, and the time is multiplied. What is judged are ratios: of two policies at the
- * same x, and of each x to the least (growth).
+ * same x, and of each x to the least (growth); a row that is no time but a number ("A/B") is judged
+ * by its value.
  */
 struct profile;
 struct timing_cache;
@@ -31,6 +34,9 @@ struct timing_run {
 	char *series, *metric, *policy, *row, *options, *note;
 	uint64_t fit[RECIPE_MAX_VALUES];
 	size_t n_fit;
+	size_t param; /* index in model_params[] */
+	uint64_t sets[RECIPE_MAX_VALUES];
+	size_t n_sets;
 	enum { JUDGE_TIME, JUDGE_RATIO, JUDGE_NO } judge;
 	unsigned long line;
 };
@@ -38,9 +44,10 @@ struct timing_run {
 struct timing_row {
 	unsigned long line;
 	const struct timing_run *run;
-	uint64_t x;	 /* vCPUs; 0: not stated */
-	double measured; /* seconds */
-	bool fitted;
+	uint64_t x;	  /* vCPUs; 0: not stated */
+	double measured;  /* seconds */
+	bool fitted;	  /* by a calibration, or sets a param */
+	bool calibrates;  /* the former */
 	double predicted; /* seconds; 0: cannot tell */
 };
 
@@ -72,17 +79,31 @@ int timing_predict(struct timing *t, const struct profile *profile, uint64_t qui
 int timing_calibrate(struct timing *t, const struct kvmsim_errsink *errors,
 		     struct calibration *out);
 
-/* What the ratios of one series say. */
-struct timing_judgement {
-	const char *series;
-	size_t n_rows, n_fitted, n_told;
-	size_t n_times, n_ratios, n_growths; /* judged: not all of it fitted */
-	double times, ratios, growths;	     /* median errors, fractions */
-	size_t n_signs, n_wrong;	     /* differences beyond the noise; wrong ones */
-	double median;			     /* of ratios and growths together */
-	bool pass;
+enum timing_verdict {
+	TIMING_NOTHING, /* there is nothing to judge */
+	TIMING_PASS,
+	TIMING_MISSED, /* not what is aimed at, but not worse than the recipe says beforehand */
+	TIMING_FAIL,
 };
-/* One per series, in the file's order; malloc'd. KVMSIM_ENOMEM. */
+
+/* What the rows of a series, or of one of its metrics, say. Medians are of errors, as fractions, of
+ * what is not all fitted; the recipe's `median` is aimed at by ratios and growths each. */
+struct timing_judgement {
+	const char *series, *metric; /* metric NULL: all the series */
+	size_t n_rows, n_fitted, n_told;
+	size_t n_runs;	/* of the rows that are told */
+	size_t n_fresh; /* of those, runs with no fitted row that no series before had */
+	size_t n_times, n_ratios, n_growths, n_numbers;
+	double times, ratios, growths, numbers;
+	size_t n_signs, n_wrong; /* differences beyond the noise; wrong ones */
+	const struct recipe_miss *miss;
+	enum timing_verdict verdict;
+};
+/* One per series, in the file's order, each followed by its metrics with at least three ratios or
+ * growths; malloc'd. KVMSIM_ENOMEM. */
 int timing_judge(const struct timing *t, struct timing_judgement **out, size_t *n);
+/* Of them all: a failure where one fails, a miss where one misses; nothing where none says
+ * anything. */
+enum timing_verdict timing_verdict(const struct timing_judgement *j, size_t n);
 
 #endif

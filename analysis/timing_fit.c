@@ -81,7 +81,7 @@ static int one_round(struct timing *t, const struct profile *profile, size_t n,
 	int err = counts && measured ? 0 : KVMSIM_ENOMEM;
 
 	for (size_t i = 0; i < t->n_rows && !err; i++) {
-		if (!t->rows[i].fitted)
+		if (!t->rows[i].calibrates)
 			continue;
 		err = timing_run_row(t, &t->rows[i], profile, errors, &run);
 		err = err ? err
@@ -104,7 +104,7 @@ int timing_calibrate(struct timing *t, const struct kvmsim_errsink *errors, stru
 
 	*out = (struct calibration){0};
 	for (size_t i = 0; i < t->n_rows; i++)
-		n += t->rows[i].fitted;
+		n += t->rows[i].calibrates;
 	if (!n || !r->n_groups)
 		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED, "%s: no row or no group is fitted",
 				  r->name);

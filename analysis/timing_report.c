@@ -14,8 +14,10 @@ static const char *role(const struct timing_row *row)
 		return "cannot tell";
 	if (!(row->predicted > 0))
 		return "not run";
-	if (row->fitted)
+	if (row->calibrates)
 		return "fitted";
+	if (row->fitted)
+		return "sets a param";
 	return row->run->judge == JUDGE_NO ? "shown" : "predicted";
 }
 
@@ -85,35 +87,71 @@ static void error_cell(struct table *tab, double error, size_t n)
 		table_cell(tab, "%s", "");
 }
 
-static int print_series(const struct timing *t, const struct timing_judgement *j, size_t n)
+const char *timing_verdict_name(enum timing_verdict v)
 {
-	const char *const heads[] = {"series", "rows",	 "fitted",	   "told",	  "times",
-				     "ratios", "growth", "ratios, growth", "wrong signs", "pass"};
-	struct table *tab = table_create("lrrrrrrrrl");
+	static const char *const names[] = {[TIMING_NOTHING] = "nothing judged",
+					    [TIMING_PASS] = "pass",
+					    [TIMING_MISSED] = "MISSED",
+					    [TIMING_FAIL] = "FAIL"};
+
+	return names[v];
+}
+
+static void judgement_cells(struct table *tab, const struct timing_judgement *j)
+{
+	table_cell(tab, "%s%s", j->metric ? "  " : "", j->metric ? j->metric : j->series);
+	table_cell(tab, "%zu", j->n_rows);
+	table_cell(tab, "%zu", j->n_fitted);
+	table_cell(tab, "%zu", j->n_told);
+	table_cell(tab, "%zu", j->n_runs);
+	table_cell(tab, "%zu", j->n_fresh);
+	error_cell(tab, j->times, j->n_times);
+	error_cell(tab, j->ratios, j->n_ratios);
+	error_cell(tab, j->growths, j->n_growths);
+	error_cell(tab, j->numbers, j->n_numbers);
+	table_cell(tab, "%zu of %zu", j->n_wrong, j->n_signs);
+	table_cell(tab, "%s", timing_verdict_name(j->verdict));
+}
+
+static int print_judgements(const struct timing *t, const struct timing_judgement *j, size_t n)
+{
+	const char *const heads[] = {"series, metric", "rows",	 "fitted", "told",
+				     "runs",	       "fresh",	 "times",  "ratios",
+				     "growth",	       "number", "wrong",  "verdict"};
+	struct table *tab = table_create("lrrrrrrrrrrl");
 	int err;
 
 	if (!tab)
 		return KVMSIM_ENOMEM;
-	printf("Median errors of what was not fitted; bound %g%% on ratios and growth together, no "
-	       "wrong sign\nof a difference of more than %g%%:\n\n",
+	printf("Median errors of what was not fitted, of a series and of its metrics with three or "
+	       "more; ratios,\ngrowth and numbers aim at %g%% each, and at no wrong sign of a "
+	       "difference of more than %g%%.\nFresh runs have no fitted row, and no series above "
+	       "has them. Times themselves are not judged.\n\n",
 	       t->recipe->median, t->recipe->noise);
 	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
 		table_cell(tab, "%s", heads[i]);
-	for (size_t i = 0; i < n; i++) {
-		table_cell(tab, "%s", j[i].series);
-		table_cell(tab, "%zu", j[i].n_rows);
-		table_cell(tab, "%zu", j[i].n_fitted);
-		table_cell(tab, "%zu", j[i].n_told);
-		error_cell(tab, j[i].times, j[i].n_times);
-		error_cell(tab, j[i].ratios, j[i].n_ratios);
-		error_cell(tab, j[i].growths, j[i].n_growths);
-		error_cell(tab, j[i].median, j[i].n_ratios + j[i].n_growths);
-		table_cell(tab, "%zu of %zu", j[i].n_wrong, j[i].n_signs);
-		table_cell(tab, "%s", j[i].pass ? "pass" : "FAIL");
-	}
+	for (size_t i = 0; i < n; i++)
+		judgement_cells(tab, &j[i]);
 	err = table_print(tab, stdout);
 	table_free(tab);
 	return err;
+}
+
+static void print_misses(const struct timing *t, const struct timing_judgement *j, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char text[4 * RECIPE_TEXT];
+
+		if (!j[i].miss || j[i].verdict < TIMING_MISSED)
+			continue;
+		printf("\n%s: ", timing_verdict_name(j[i].verdict));
+		snprintf(text, sizeof(text),
+			 "%s%s%s (aimed at %g%% and no wrong sign, fails beyond %g%% and %llu): %s",
+			 j[i].series, j[i].metric ? ", " : "", j[i].metric ? j[i].metric : "",
+			 t->recipe->median, j[i].miss->median, (unsigned long long)j[i].miss->wrong,
+			 j[i].miss->why);
+		out_wrapped(text, 4, stdout);
+	}
 }
 
 int timing_print(const struct timing *t, const struct timing_judgement *j, size_t n,
@@ -125,12 +163,15 @@ int timing_print(const struct timing *t, const struct timing_judgement *j, size_
 	printf("%s: seconds, of %s; runs have 1/%g of the memory\n\n", t->path,
 	       profile_machine(profile), (double)r->published_bytes / (double)r->bytes);
 	for (size_t i = 0; i < n && !err; i++)
-		err = print_rows(t, j[i].series);
-	err = err ? err : print_series(t, j, n);
+		if (!j[i].metric)
+			err = print_rows(t, j[i].series);
+	err = err ? err : print_judgements(t, j, n);
+	print_misses(t, j, n);
 	printf("\n%zu numbers are fitted, %llu of them on rows with contention\n", recipe_fitted(r),
 	       (unsigned long long)r->contended);
 	if (t->other)
 		printf("%zu rows that %s says nothing of, passed over\n", t->other, r->runs);
+	printf("%s: %s\n", t->path, timing_verdict_name(timing_verdict(j, n)));
 	return err;
 }
 
@@ -181,22 +222,33 @@ static json_t *row_json(const struct timing_row *row)
 	return j;
 }
 
-static json_t *series_json(const struct timing_judgement *s)
+static json_t *judgement_json(const struct timing *t, const struct timing_judgement *s)
 {
 	json_t *j = json_object();
 
 	json_put(j, "series", json_string(s->series));
+	if (s->metric)
+		json_put(j, "metric", json_string(s->metric));
 	json_put(j, "n_rows", json_u64(s->n_rows));
 	json_put(j, "n_fitted", json_u64(s->n_fitted));
 	json_put(j, "n_told", json_u64(s->n_told));
+	json_put(j, "n_runs", json_u64(s->n_runs));
+	json_put(j, "n_fresh_runs", json_u64(s->n_fresh));
 	json_put(j, "median_ratio_error", json_real(s->ratios));
 	json_put(j, "n_ratios", json_u64(s->n_ratios));
 	json_put(j, "median_growth_error", json_real(s->growths));
 	json_put(j, "n_growths", json_u64(s->n_growths));
-	json_put(j, "median_error", json_real(s->median));
+	json_put(j, "median_number_error", json_real(s->numbers));
+	json_put(j, "n_numbers", json_u64(s->n_numbers));
 	json_put(j, "n_signs", json_u64(s->n_signs));
 	json_put(j, "n_wrong_signs", json_u64(s->n_wrong));
-	json_put(j, "pass", json_boolean(s->pass));
+	json_put(j, "aim", json_real(t->recipe->median / 100));
+	json_put(j, "verdict", json_string(timing_verdict_name(s->verdict)));
+	if (s->miss && s->verdict >= TIMING_MISSED) {
+		json_put(j, "known_miss", json_string(s->miss->why));
+		json_put(j, "fails_beyond", json_real(s->miss->median / 100));
+		json_put(j, "fails_beyond_wrong_signs", json_u64(s->miss->wrong));
+	}
 	return j;
 }
 
@@ -211,8 +263,9 @@ json_t *timing_json(const struct timing *t, const struct timing_judgement *j, si
 	for (size_t i = 0; i < t->n_rows; i++)
 		json_array_append_new(rows, row_json(&t->rows[i]));
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(series, series_json(&j[i]));
+		json_array_append_new(series, judgement_json(t, &j[i]));
 	json_put(o, "rows", rows);
 	json_put(o, "series", series);
+	json_put(o, "verdict", json_string(timing_verdict_name(timing_verdict(j, n))));
 	return o;
 }

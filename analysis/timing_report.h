@@ -12,6 +12,8 @@
 int timing_print(const struct timing *t, const struct timing_judgement *j, size_t n,
 		 const struct profile *profile);
 void timing_csv(const struct timing *t);
+/* "pass", ... */
+const char *timing_verdict_name(enum timing_verdict v);
 /* NULL: no memory. */
 json_t *timing_json(const struct timing *t, const struct timing_judgement *j, size_t n,
 		    const struct profile *profile);

@@ -13,6 +13,10 @@
 /* 1 TiB, for which the model keeps about 10 GiB of tables. */
 #define MAX_PAGES (1ull << 28)
 
+/* What making a thread takes, with its stack and its first turn on a CPU: about 20 us, assumed. All
+ * that rests on it is that it is more than the thread needs to its first fault. */
+#define INSNS_PER_THREAD 50000
+
 /* ---- rows ---- */
 
 static void totals(const struct memstress *m, struct memstress_sums *s)
@@ -133,8 +137,10 @@ static int start_vcpus(struct memstress *m)
 		v->random = (uint32_t)((o->seed + i) % (INT32_MAX - 1)) + 1; /* 0 stays 0 */
 		v->pages = o->overlap ? m->pages : each;
 		v->gva = MEMSTRESS_GVA + (o->overlap ? 0 : i * each << 12);
-		/* the thread's stack */
-		r = o->early ? kvm_change_address_space(m->main, m->kvm) : 0;
+		if (o->early) {
+			charge(m->main, COUNT_insn, INSNS_PER_THREAD);
+			r = kvm_change_address_space(m->main, m->kvm); /* its stack */
+		}
 		r = r ? r : kvm_create_vcpu(m->kvm, &v->vcpu);
 		to.start = task_now(m->main);
 		r = r ? r : task_create(m->sim, &to, &v->task);

@@ -46,8 +46,41 @@ case ${kvmsim%/kvmsim} in
 		"$(($(wc -l <$evidence/eager_split_dirty_log_perf.csv) - 1))" ]
 	sed 's/,vcpus,2,eager_page_split=N/,vcpus,2,neither/' \
 		$evidence/eager_split_dirty_log_perf.csv >"$dir/other.csv"
-	check 'rows that no run predicts' 0 'says nothing of, passed over' "$kvmsim" validate \
+	check 'rows that no run predicts' 1 'says nothing of, passed over' "$kvmsim" validate \
 		--vcpus 1 --recipe $evidence/eager_split_dirty_log_perf.ini --evidence "$dir/other.csv"
+	ok 'nothing judged is no pass' says 'other.csv: nothing judged$' out
+	ok 'and nowhere called one' sh -c "! grep -q 'pass$' '$dir/out'"
+	# The judge of times can fail.
+	sed 's/,after,269231261,/,after,769231261,/' $evidence/dirty_logging_history.csv \
+		>"$dir/history.csv"
+	check 'a difference the wrong way round' 1 'history.csv: FAIL' "$kvmsim" validate \
+		--recipe $evidence/dirty_logging_history.ini --evidence "$dir/history.csv"
+	check 'a miss is called one' 0 'dirty_logging_history.csv: MISSED' "$kvmsim" validate \
+		--recipe $evidence/dirty_logging_history.ini
+	ok 'beside what was aimed at' says 'aimed at 20% and no wrong sign, fails beyond' out
+	ok 'series of which nothing can be told' says '^srcu-less.* nothing judged$' out
+	ok 'entries in a full log' says '^dirty GPAs per PML-full exit .* 512.000000  512.000000 ' out
+	# What a recipe says of contention and of its number of fitted numbers is what it names.
+	sed 's/^contended = 3/contended = 2/; s/^fitted = 17/fitted = 16/' \
+		$evidence/eager_split_dirty_log_perf.ini >"$dir/recipe.ini"
+	cp $evidence/eager_split_runs.csv "$dir/"
+	rows=$evidence/eager_split_dirty_log_perf.csv
+	check 'a param more than owned to' 3 'contention set 3 params, [bounds] contended says 2' \
+		"$kvmsim" validate --recipe "$dir/recipe.ini" --evidence $rows
+	ok 'one line' one_line
+	sed 's/^fitted = 17/fitted = 18/' $evidence/eager_split_dirty_log_perf.ini \
+		>"$dir/recipe.ini"
+	check 'another number of fitted numbers' 3 '17 numbers are fitted, [bounds] fitted says 18' \
+		"$kvmsim" validate --recipe "$dir/recipe.ini" --evidence $rows
+	cp $evidence/eager_split_dirty_log_perf.ini "$dir/recipe.ini"
+	sed 's/,memory_load_permille 32,/,,/' $evidence/eager_split_runs.csv \
+		>"$dir/eager_split_runs.csv"
+	check 'a param that no row sets' 3 'gives memory_load_permille, which no row of' \
+		"$kvmsim" validate --recipe "$dir/recipe.ini" --evidence $rows
+	sed 's/,memory_load_permille 32,/,memory_load 32,/' $evidence/eager_split_runs.csv \
+		>"$dir/eager_split_runs.csv"
+	check 'a row that sets no param' 3 'sets is a param and numbers of vCPUs' \
+		"$kvmsim" validate --recipe "$dir/recipe.ini" --evidence $rows
 	# A recipe that says other than the profile it names: "fitted" would be said of another fit.
 	sed 's/^guest_pollution = 8/guest_pollution = 9/' $evidence/kvm_pvm.ini >"$dir/other.ini"
 	check 'another param' 3 'has another guest_pollution, 8, and' "$kvmsim" validate \

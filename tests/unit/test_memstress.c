@@ -122,6 +122,72 @@ static void overlap_slots_and_evil(void)
 	CU_ASSERT(count("Disabling dirty logging time", COUNT_tlb_walk) > 0);
 }
 
+/* CLEAR takes every page that GET reported, of every slot: a second store to each is logged again.
+ */
+static void clear_is_of_the_whole_slot(void)
+{
+	for (int slots = 1; slots <= 4; slots += 3) {
+		char options[128];
+
+		snprintf(options, sizeof(options), "-v 2 -b 8M -i 2 --cpu intel -x %d", slots);
+		run(options);
+		CU_ASSERT_EQUAL(count("Iteration 1 clear dirty log time", COUNT_clear_dirty_log),
+				(uint64_t)slots);
+		CU_ASSERT_EQUAL(count("Iteration 1 clear dirty log time", COUNT_clear_word),
+				2 * PAGES / 64);
+		CU_ASSERT_EQUAL(count("Iteration 2 dirty memory time", COUNT_pml_log), 2 * PAGES);
+		CU_ASSERT_EQUAL(count("Iteration 2 clear dirty log time", COUNT_clear_dirty),
+				2 * PAGES);
+	}
+}
+
+/* Each vCPU draws for itself: of n pages that two go over n times at random, 1 - exp(-2) are met,
+ * not the 1 - exp(-1) of one (or of two that draw the same), and half of the writes are not of the
+ * same pages. */
+static void each_vcpu_draws_for_itself(void)
+{
+	double share;
+
+	run("-v 2 -b 8M -i 1 -a -o --cpu intel --dirty pml");
+	share = (double)count(DIRTY1, COUNT_pml_log) / (2 * PAGES);
+	CU_ASSERT_DOUBLE_EQUAL(share, 1 - exp(-4 * PAGES / (2.0 * PAGES)), 0.02);
+	run("-v 2 -b 8M -i 1 -o -w 50 --cpu intel --dirty pml");
+	share = (double)count(DIRTY1, COUNT_pml_log) / (2 * PAGES);
+	CU_ASSERT_DOUBLE_EQUAL(share, 0.75, 0.04);
+}
+
+/* A row has its own phase's work and time: switching off takes one change of the slot, and nothing
+ * of what came before it. */
+static void a_row_has_its_phase(void)
+{
+	cycles_t sum = 0;
+
+	run("-v 2 -b 8M -i 2 --cpu intel --kernel 6.1-tdp -s anonymous_hugetlb_2mb");
+	CU_ASSERT_EQUAL(count(DIRTY1, COUNT_insn), 2 * PAGES * 12);
+	CU_ASSERT_EQUAL(count("Iteration 2 dirty memory time", COUNT_insn), 2 * PAGES * 12);
+	CU_ASSERT_EQUAL(count(ENABLE, COUNT_memslot_update), 1);
+	CU_ASSERT_EQUAL(count("Disabling dirty logging time", COUNT_memslot_update), 1);
+	CU_ASSERT_EQUAL(count("Disabling dirty logging time", COUNT_clear_dirty_log), 0);
+	CU_ASSERT_EQUAL(count("Disabling dirty logging time", COUNT_insn), 0);
+	/* the main thread spends all of its own row, and hardly anyone else anything */
+	for (uint16_t c = 0; c < N_COUNTS; c++)
+		sum += memstress_find(&result, "Disabling dirty logging time")->sums.cycles[c];
+	CU_ASSERT_DOUBLE_EQUAL(cycles("Disabling dirty logging time") / (double)sum, 1, 0.05);
+}
+
+/* Pages of 1 GiB are cleared at 10 GB/s by each vCPU, 107 ms: beside each other, or, where making a
+ * thread waits for those that populate already, one after the other. */
+static void threads_made_while_pages_are_cleared(void)
+{
+	const double gib = 1024.0 * 1024 * 1024 / 10e9;
+
+	run("-v 3 -b 1G -i 1 -w 0 -g --cpu intel -s anonymous_hugetlb_1gb --guest-pages 2M");
+	CU_ASSERT_DOUBLE_EQUAL(cycles("Populate memory time") / 2.8e9, gib, 0.1 * gib);
+	run("-v 3 -b 1G -i 1 -w 0 -g --cpu intel -s anonymous_hugetlb_1gb --guest-pages 2M "
+	    "--early-start");
+	CU_ASSERT_DOUBLE_EQUAL(cycles("Populate memory time") / 2.8e9, 3 * gib, 0.1 * gib);
+}
+
 /* What the evidence's runs rest on: a part of the memory, in pages of 2 MiB, takes its part of the
  * time, with contention and without. */
 static void times_grow_with_the_memory(void)
@@ -240,13 +306,18 @@ static void ends_when_interrupted(void)
 	profile_free(p);
 }
 
-static CU_TestInfo tests[] = {{"prints_the_selftests_rows", prints_the_selftests_rows},
-			      {"faults_are_one_per_page_or_none", faults_are_one_per_page_or_none},
-			      {"writes_the_percentage", writes_the_percentage},
-			      {"overlap_slots_and_evil", overlap_slots_and_evil},
-			      {"times_grow_with_the_memory", times_grow_with_the_memory},
-			      {"options_that_cannot_be", options_that_cannot_be},
-			      {"memory_that_cannot_be", memory_that_cannot_be},
-			      {"ends_when_interrupted", ends_when_interrupted},
-			      CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {
+	{"prints_the_selftests_rows", prints_the_selftests_rows},
+	{"faults_are_one_per_page_or_none", faults_are_one_per_page_or_none},
+	{"writes_the_percentage", writes_the_percentage},
+	{"overlap_slots_and_evil", overlap_slots_and_evil},
+	{"clear_is_of_the_whole_slot", clear_is_of_the_whole_slot},
+	{"each_vcpu_draws_for_itself", each_vcpu_draws_for_itself},
+	{"a_row_has_its_phase", a_row_has_its_phase},
+	{"threads_made_while_pages_are_cleared", threads_made_while_pages_are_cleared},
+	{"times_grow_with_the_memory", times_grow_with_the_memory},
+	{"options_that_cannot_be", options_that_cannot_be},
+	{"memory_that_cannot_be", memory_that_cannot_be},
+	{"ends_when_interrupted", ends_when_interrupted},
+	CU_TEST_INFO_NULL};
 TEST_MAIN("memstress", tests)

@@ -19,8 +19,9 @@
  *	fit	the x of the rows that a calibration may fit
  *	sets	a param that only contention shows and the x of the rows that set it, by simulating
  *		again: these count as fitted; or empty
- *	judge	time: value and ratios are; ratio: the value is not comparable, ratios are; no:
- *neither note	why, for people
+ *	judge	time: value and ratios are; ratio: ratios are, the value is not comparable;
+ *		no: neither
+ *	note	why, for people
  *
  * A run is smaller than what was measured: the recipe's `bytes` per vCPU, or -b, in place of
  * published_bytes, and the time is multiplied. What is judged are ratios: of two policies at the

@@ -311,7 +311,8 @@ const struct verb verb_validate = {
 		 "  --check            run the model's checkers too: shadow pages, TLBs, lost "
 		 "stores\n"
 		 "  --json             print JSON\n\n"
-		 "Exit status 1: a bound is broken, a row differs, or is not modelled although its "
+		 "Exit status 1: a bound is broken, nothing can be judged, a row differs, or is "
+		 "not modelled although its "
 		 "case and MMU are,\n"
 		 "or a cost is off by more than 5 %.",
 	.run = validate,

@@ -4,6 +4,7 @@
 # three collection intervals, and beside the 2010 thread. Needs the built program, jq and python3;
 # takes a quarter of an hour.
 #   docs/recorded-guests.sh [BUILDDIR]		(build/release)
+#   docs/recorded-guests.sh BUILDDIR check	only reckons some rows anew; prints those that it lacks
 set -eu
 cd "$(dirname "$0")/.."
 kvmsim=${1:-build/release}/kvmsim
@@ -169,6 +170,10 @@ refused() { # INTERVAL
 	echo "(exit status $code)"
 }
 
+if [ "${2-}" = check ]; then
+	table x11perf vram 200-750 120000000 | grep -vFx -f "$out" && exit 1
+	exit 0
+fi
 {
 	cat <<END
 <!-- Written by docs/recorded-guests.sh: edit that, not this. -->
@@ -197,8 +202,9 @@ which runs, for each row below, as for the first:
   runs*: what ten runs of each policy on real machines would show, with a run-to-run spread of 5%
   (assumed) and a smallest difference of 1% worth having; *runs to settle*: how many would show
   what. The last column has both verdicts over all costs that can be told (the call's mean, 99%
-  quantile, maximum and total, page faults, mmu_lock's waits and longest hold, the guest's elapsed
-  time): it may be known where the mean call is not.
+  quantile, maximum and total, page faults, mmu_lock's waits and longest hold, the guest's longest
+  stall and elapsed time): it may be known where the mean call is not. *mixed*: some are lower than
+  with \`walk\`, others higher, as the longest stall where a vCPU collects its full ring itself.
 - A replicate draws the phase of the collection (whole epochs; at 30 million there is only one), the
   number of active shadow pages, and the prices from their covariance. The same draws go to every
   policy.
@@ -207,22 +213,22 @@ which runs, for each row below, as for the first:
   maps the guest directly and adds that many pages that a walk meets. There cannot be fewer than map
   the slot once (slot pages / 512: 8 for the frame buffer, 512 for RAM), nor more than the MMU's
   page limit, which is 20 per mille of the guest's pages in both kernels. In between, the walks that
-  were timed in 2010 are a guide: \`kvmsim validate\` lists the number that each implies if every page
-  is walked whole, 193 to 744 for the frame buffer and 559 to 2,399 for live migration. Each guest
-  has one table for this range and one for all that is possible. *at the fewest* and *at the most
-  pages* give the verdict of ten runs over all costs, and the difference in
-  the mean call, at the ends of the range: a verdict that hangs on the number of pages differs
-  there.
+  were timed in 2010 are a guide: \`kvmsim validate\` lists the number that each implies if every
+  page is walked whole, 193 to 744 for the frame buffer and 559 to 2,399 for live migration. Each
+  guest has one table for this range and one for all that is possible. *at the fewest* and *at the
+  most pages* give the verdict of ten runs over all costs, and the difference in the mean call, at
+  the ends of the range: a verdict that hangs on the number of pages differs there.
 - *holds below*: a profile may not price all that the policies do differently. The difference in
   the mean call keeps its sign while each of those counts costs less than so many cycles. A blank:
   nothing that differs lacks a price. *cannot tell*: it would turn at a price that such a step may
   well have (under 300 cycles, a line from memory).
-- *manual* is GET and CLEAR of all chunks with a dirty page, *ring* is all passes over the ring and
-  its resets up to the end of an interval; what a ring does at each store (an entry, a full ring's
-  exit) is in the page faults and the guest's elapsed time, not in the mean call. \`kvm-pvm\` has own
-  measurements of a CLEAR and of a reset; \`core2-2010\` has no price for either's steps, and *holds
-  below* says what each may cost. 2.6.36 had neither: with its preset they are what a port would
-  have cost.
+- *manual* is GET and CLEAR of all chunks with a dirty page. \`kvm-pvm\` has a price for CLEAR, from
+  an own measurement; \`core2-2010\` has none. *ring* is all passes over the ring and its resets up to
+  the end of an interval; what it does at each store (an entry, a full ring's exit) is in the page
+  faults and the guest's elapsed time, not in the mean call. \`kvm-pvm\` has prices for reading and
+  resetting entries, from own measurements, \`core2-2010\` has none, and neither has one for what is
+  done at each store. 2.6.36 had neither policy: with its preset they are what a port would have
+  cost.
 
 END
 	guest x11perf vram 8 200-750 266240 'x11perf, frame buffer of 4,096 pages'

@@ -113,7 +113,7 @@ static void cannot_tell(void)
 	refuse_trace(
 		trace_of(1, three, 3, 0), 4000,
 		"cannot tell: 3 epochs of 1000 instructions ended; the first collection is due "
-		"after 4 (interval 4, phase 0)");
+		"after 4 epochs (interval 4, phase 0)");
 }
 
 /* The checkers are on without being asked for. */

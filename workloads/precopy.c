@@ -166,12 +166,13 @@ static int copy_round(struct precopy *m)
 static int stop_and_copy(struct precopy *m)
 {
 	int r = sync(m->thread);
+	uint64_t rate = bandwidth(m);
 
 	if (r)
 		return r;
-	if (m->pending) /* the bandwidth is known: something was sent */
+	if (m->pending && rate) /* as it is when something was sent */
 		m->result->expected =
-			(cycles_t)((unsigned __int128)m->pending * 4096 * m->hz / bandwidth(m));
+			(cycles_t)((unsigned __int128)m->pending * 4096 * m->hz / rate);
 	m->stop = true;
 	round_begin(m);
 	precopy_wake_vcpus(m);

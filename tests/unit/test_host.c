@@ -15,17 +15,10 @@
 #define PAGES 1024ull
 #define GFN   (SCENE_TEST >> 12)
 
-static uint64_t base_stat[N_KVM_STATS], base_event[N_KVM_TRACE], bitmap[PAGES / 64];
+static uint64_t bitmap[PAGES / 64];
 
-static void mark(const struct scene *s)
-{
-	for (int i = 0; i < N_KVM_STATS; i++)
-		base_stat[i] = kvm_stat(s->kvm, (enum kvm_stat_id)i);
-	memcpy(base_event, s->events, sizeof(base_event));
-}
-
-#define STAT(s, n)  ((int64_t)(kvm_stat((s)->kvm, STAT_##n) - base_stat[STAT_##n]))
-#define EVENT(s, n) ((s)->events[TRACE_##n] - base_event[TRACE_##n])
+#define STAT(s, n)  ((int64_t)scene_stat(s, STAT_##n))
+#define EVENT(s, n) scene_event(s, TRACE_##n)
 
 static int read_page(struct scene *s, uint64_t page)
 {
@@ -83,13 +76,13 @@ static int zero_page(struct scene *s, struct task *t)
 {
 	EQ(scene_setup(s), 0);
 	EQ(dirty(s, t), 0);
-	mark(s);
+	scene_mark(s);
 	for (uint64_t p = 0; p < 10; p++)
 		EQ(read_page(s, p * 20), 0);
 	EQ(STAT(s, pf_taken), 10);
 	EQ(STAT(s, pages_4k), 10);
 	EQ(dirty(s, t), 0);
-	mark(s);
+	scene_mark(s);
 	for (uint64_t p = 0; p < 10; p++)
 		EQ(write_page(s, p * 20), 0);
 	EQ(STAT(s, pf_taken), 20);
@@ -98,7 +91,7 @@ static int zero_page(struct scene *s, struct task *t)
 	EQ(EVENT(s, kvm_set_spte_hva), 10);
 	EQ(STAT(s, remote_tlb_flush_requests), 10);
 	EQ(dirty(s, t), 10);
-	mark(s);
+	scene_mark(s);
 	/* stored to first: one fault */
 	EQ(write_page(s, 500), 0);
 	EQ(STAT(s, pf_taken), 1);
@@ -121,7 +114,7 @@ static int given_back(struct scene *s, struct task *t)
 	EQ(scene_setup(s), 0);
 	EQ(scene_write(s, gpa, 8, 0x1234), 0);
 	EQ(kvm_read_guest_u64(s->kvm, gpa), 0x1234);
-	mark(s);
+	scene_mark(s);
 	EQ(host_madvise_dontneed(t, s->kvm, 1, 7, 1), 0);
 	EQ(EVENT(s, kvm_unmap_hva_range), 1);
 	CU_ASSERT_TRUE(STAT(s, pages_4k) == -1);
@@ -194,7 +187,7 @@ static int tables(struct scene *s, struct task *t)
 	EQ(scene_setup(s), 0);
 	EQ(scene_read(s, 8ull << 39), 0);
 	EQ(read_page(s, 10), 0);
-	mark(s);
+	scene_mark(s);
 	for (uint64_t i = 1; i < 3; i++)
 		EQ(scene_write(s, SCENE_TEST + (10 << 12) + i * 8, 8, 0), 0);
 	CU_ASSERT_TRUE(STAT(s, mmu_pte_write) > 0);
@@ -223,16 +216,16 @@ static int huge_zero(struct scene *s, struct task *t)
 {
 	(void)t;
 	EQ(scene_setup(s), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(read_page(s, 100), 0);
 	EQ(read_page(s, 200), 0);
 	EQ(STAT(s, pages_2m), maps_large(machine_now) ? 1 : 0);
-	mark(s);
+	scene_mark(s);
 	EQ(write_page(s, 100), 0);
 	EQ(EVENT(s, kvm_unmap_hva_range), 2);
 	EQ(EVENT(s, kvm_set_spte_hva), 1);
 	EQ(STAT(s, pages_2m), maps_large(machine_now) ? -1 : 0);
-	mark(s);
+	scene_mark(s);
 	/* a store to nothing gets all of a large page */
 	EQ(write_page(s, 700), 0);
 	EQ(EVENT(s, kvm_unmap_hva_range), 0);
@@ -259,7 +252,7 @@ static int huge_zero_copied(struct scene *s, struct task *t)
 	EQ(read_page(s, 100), 0);
 	EQ(read_page(s, 200), 0);
 	EQ(dirty(s, t), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(write_page(s, 100), 0);
 	EQ(EVENT(s, kvm_unmap_hva_range), 1);
 	EQ(EVENT(s, kvm_set_spte_hva), 0);

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "model/mmu/mmu.h"
-#include "model/sim/ledger.h"
 #include "tests/unit/harness.h"
 #include "tests/unit/vm_scene.h"
 
@@ -17,27 +16,10 @@
 #define SLOT  2
 #define STOCK 40ull /* tables that a split has at hand, model/mmu/rmap/split.c */
 
-static uint64_t base_event[N_KVM_TRACE], base_stat[N_KVM_STATS], base_count[N_COUNTS];
-
-static uint64_t total(const struct scene *s, uint16_t count)
-{
-	return ledger_sum_count(sim_ledger(s->sim), LEDGER_ALL_TASKS, LEDGER_ALL_ACTIVITIES, count)
-		.n;
-}
-
-static void mark(struct scene *s)
-{
-	for (int i = 0; i < N_KVM_STATS; i++)
-		base_stat[i] = kvm_stat(s->kvm, i);
-	memcpy(base_event, s->events, sizeof(base_event));
-	for (uint16_t i = 0; i < N_COUNTS; i++)
-		base_count[i] = total(s, i);
-}
-
-#define STAT(s, n)  (kvm_stat((s)->kvm, STAT_##n) - base_stat[STAT_##n])
+#define STAT(s, n)  scene_stat(s, STAT_##n)
 #define NOW(s, n)   kvm_stat((s)->kvm, STAT_##n)
-#define EVENT(s, n) ((s)->events[TRACE_##n] - base_event[TRACE_##n])
-#define COUNT(s, n) (total(s, COUNT_##n) - base_count[COUNT_##n])
+#define EVENT(s, n) scene_event(s, TRACE_##n)
+#define COUNT(s, n) scene_count(s, COUNT_##n)
 #define EQ	    CU_ASSERT_EQUAL
 
 static struct kvm_memory_region region;
@@ -88,13 +70,13 @@ static int sized(struct scene *s, struct task *t)
 	EQ(scene_setup(s), 0);
 	EQ(scene_read(s, 0x13000), 0); /* the guest's tables for the slot, that walks need */
 	EQ(scene_read(s, 0x14000), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(store(s, 5), 0);
 	EQ(store(s, GIB + 7), 0);
 	EQ(store(s, GIB + MIB2 + 99), 0);
 	/* neighbours are prefetched where sptes are small, but on the TDP MMU */
 	for (int l = 0; l < 3; l++) {
-		uint64_t n = kvm_stat(s->kvm, STAT_pages_4k + l) - base_stat[STAT_pages_4k + l];
+		uint64_t n = scene_stat(s, (enum kvm_stat_id)(STAT_pages_4k + l));
 
 		CU_ASSERT_TRUE(l ? n == sizes[size].mapped[l] : n >= sizes[size].mapped[0]);
 		CU_ASSERT_TRUE(n <= 8 * sizes[size].mapped[l]);
@@ -155,7 +137,7 @@ static int split_gib(struct scene *s, struct task *t)
 	EQ(slot(s, t, GIB, 3, false), 0);
 	EQ(store(s, 5), 0);
 	EQ(NOW(s, pages_1g), 1);
-	mark(s);
+	scene_mark(s);
 	EQ(slot(s, t, GIB, 3, true), 0);
 	EQ(NOW(s, pages_1g), 0);
 	EQ(NOW(s, pages_2m), 0);
@@ -167,13 +149,13 @@ static int split_gib(struct scene *s, struct task *t)
 	EQ(COUNT(s, write_protect), GIB);
 	EQ(STAT(s, remote_tlb_flush_requests), 1); /* at the end, as ever */
 	EQ(kvm_check(s->kvm), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(store(s, 6), 0);
 	EQ(STAT(s, pf_fast), 1);
 	/* Logging off: 4K sptes go, and the 2M table's are none. */
 	EQ(slot(s, t, GIB, 3, false), 0);
 	EQ(STAT(s, pages_4k), -GIB);
-	mark(s);
+	scene_mark(s);
 	EQ(store(s, 7), 0);
 	EQ(NOW(s, pages_1g), 1);
 	EQ(STAT(s, pf_taken), 1);
@@ -185,7 +167,7 @@ static int split_lazily(struct scene *s, struct task *t)
 {
 	EQ(slot(s, t, GIB, 3, false), 0);
 	EQ(store(s, 5), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(slot(s, t, GIB, 3, true), 0);
 	EQ(NOW(s, pages_1g), 1);
 	EQ(COUNT(s, write_protect), 1);
@@ -210,7 +192,7 @@ static int split_again(struct scene *s, struct task *t)
 	EQ(slot(s, t, GIB, 3, false), 0);
 	EQ(store(s, 5), 0);
 	EQ(NOW(s, pages_1g), 1);
-	mark(s);
+	scene_mark(s);
 	EQ(slot(s, t, GIB, 3, true), 0);
 	EQ(NOW(s, pages_1g), 0);
 	EQ(NOW(s, pages_2m), 0);
@@ -239,7 +221,7 @@ static int split_budget(struct scene *s, struct task *t)
 	EQ(kvm_set_nr_mmu_pages(t, s->kvm, limit), 0);
 	used = kvm_active_shadow_pages(s->kvm);
 	n = limit - keep - used;
-	mark(s);
+	scene_mark(s);
 	EQ(slot(s, t, large * MIB2, 2, true), 0);
 	EQ(kvm_active_shadow_pages(s->kvm), limit - keep);
 	EQ(NOW(s, pages_2m), large - n);
@@ -263,7 +245,7 @@ static int split_alias(struct scene *s, struct task *t)
 	EQ(scene_write(s, alias + (6 << 12), 4, 1), 0);
 	EQ(NOW(s, pages_2m), 2);
 	EQ(NOW(s, max_mmu_rmap_size), 1);
-	mark(s);
+	scene_mark(s);
 	EQ(slot(s, t, 4 * MIB2, 2, true), 0);
 	EQ(NOW(s, pages_2m), 0);
 	EQ(STAT(s, pages_4k), MIB2);
@@ -281,7 +263,7 @@ static int split_at_clear(struct scene *s, struct task *t)
 	EQ(slot(s, t, 4 * MIB2, 2, false), 0);
 	for (uint64_t i = 0; i < 4; i++)
 		EQ(store(s, i * MIB2), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(slot(s, t, 4 * MIB2, 2, true), 0);
 	EQ(NOW(s, pages_2m), 4);
 	EQ(kvm_get_dirty_log(t, s->kvm, SLOT, bitmap), 4 * MIB2);
@@ -339,12 +321,12 @@ static int cached(struct scene *s, struct task *t)
 	EQ(slot(s, t, 4 * MIB2, 2, false), 0);
 	EQ(store(s, MIB2), 0);
 	EQ(store(s, 0), 0);
-	mark(s);
+	scene_mark(s);
 	for (uint64_t i = 0; i < MIB2; i++)
 		EQ(store(s, i), 0);
 	CU_ASSERT_TRUE(COUNT(s, tlb_walk) <= 2); /* the code's, which page 1 displaces */
 	EQ(slot(s, t, 4 * MIB2, 2, true), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(store(s, 100), 0);
 	EQ(STAT(s, pf_taken), 1);
 	EQ(store(s, 101), 0);
@@ -354,7 +336,7 @@ static int cached(struct scene *s, struct task *t)
 	/* In what is large still, a load. */
 	EQ(scene_read(s, AT + (MIB2 << 12)), 0);
 	n = STAT(s, pf_taken);
-	mark(s);
+	scene_mark(s);
 	for (uint64_t i = 0; i < MIB2; i++)
 		EQ(scene_read(s, AT + ((MIB2 + i) << 12)), 0);
 	CU_ASSERT_TRUE(COUNT(s, tlb_walk) <= 2); /* the code's, which page 1 displaces */
@@ -408,7 +390,7 @@ static int populate(struct scene *s, struct task *t)
 					    .flags = KVM_MEM_LOG_DIRTY_PAGES};
 
 	EQ(kvm_set_user_memory_region(t, s->kvm, &r), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(store(s, 3), 0);
 	EQ(COUNT(s, host_fault), 1);
 	EQ(COUNT(s, host_clear), 511);

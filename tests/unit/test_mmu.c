@@ -14,23 +14,14 @@ static const struct scene_opts flat32 = {.pte = SCENE_FLAT, .slot_pages = 512, .
 static const struct scene_opts tdp = {
 	.paging = PAGING_TDP, .pte = SCENE_2M, .slot_pages = 512, .check = true};
 
-static uint64_t base_stat[N_KVM_STATS], base_event[N_KVM_TRACE];
-
-static void mark(struct scene *s)
-{
-	for (int i = 0; i < N_KVM_STATS; i++)
-		base_stat[i] = kvm_stat(s->kvm, i);
-	memcpy(base_event, s->events, sizeof(base_event));
-}
-
-#define STAT(s, n)  (kvm_stat((s)->kvm, STAT_##n) - base_stat[STAT_##n])
-#define EVENT(s, n) ((s)->events[TRACE_##n] - base_event[TRACE_##n])
+#define STAT(s, n)  scene_stat(s, STAT_##n)
+#define EVENT(s, n) scene_event(s, TRACE_##n)
 #define EQ	    CU_ASSERT_EQUAL
 
 static int setup_long64(struct scene *s, struct task *t)
 {
 	(void)t;
-	mark(s);
+	scene_mark(s);
 	EQ(scene_setup(s), 0);
 	EQ(STAT(s, mmu_cache_miss), 4);
 	EQ(kvm_stat(s->kvm, STAT_pages_4k), 24);
@@ -59,7 +50,7 @@ static void setup_of_a_paging_guest(void)
 static int setup_flat(struct scene *s, struct task *t)
 {
 	(void)t;
-	mark(s);
+	scene_mark(s);
 	EQ(scene_setup(s), 0);
 	EQ(STAT(s, mmu_cache_miss), 5); /* four roots of level 2, one table */
 	EQ(STAT(s, pf_taken), 3);
@@ -78,7 +69,7 @@ static void setup_of_a_flat_guest(void)
 static int setup_tdp(struct scene *s, struct task *t)
 {
 	(void)t;
-	mark(s);
+	scene_mark(s);
 	EQ(scene_setup(s), 0);
 	EQ(STAT(s, pf_taken), 4);
 	EQ(STAT(s, mmu_cache_miss), 4);
@@ -110,7 +101,7 @@ static int populate(struct scene *s, struct task *t)
 {
 	(void)t;
 	EQ(scene_setup(s), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 0, 512), 0);
 	EQ(STAT(s, pf_taken), 64); /* groups of 8 */
 	EQ(STAT(s, pf_fixed), 64);
@@ -119,7 +110,7 @@ static int populate(struct scene *s, struct task *t)
 	EQ(EVENT(s, kvm_mmu_set_spte), 512);
 	EQ(EVENT(s, kvm_mmu_spte_requested), 64);
 	EQ(EVENT(s, kvm_entry), 65);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 0, 512), 0);
 	EQ(STAT(s, pf_taken), 0);
 	EQ(STAT(s, exits), 1);
@@ -139,7 +130,7 @@ static int populate_absent(struct scene *s, struct task *t)
 {
 	(void)t;
 	EQ(scene_setup(s), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 0, 512), 0);
 	EQ(STAT(s, pf_taken), 512);
 	EQ(EVENT(s, kvm_mmu_set_spte), 512);
@@ -163,21 +154,21 @@ static int logged(struct scene *s, struct task *t)
 	uint64_t bitmap[8];
 
 	EQ(scene_setup(s), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, false, 0, 512), 0); /* reads: they make the pages dirty */
 	EQ(STAT(s, pf_taken), 512);
 	EQ(EVENT(s, kvm_mmu_set_spte), 512);
 	EQ(STAT(s, pf_fast), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), 512);
 	EQ(STAT(s, remote_tlb_flush_requests), 1);
 	EQ(STAT(s, remote_tlb_flush), 0);
 	for (int i = 0; i < 8; i++)
 		EQ(bitmap[i], UINT64_MAX);
-	mark(s);
+	scene_mark(s);
 	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), 0);
 	EQ(STAT(s, remote_tlb_flush_requests), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 0, 512), 0);
 	EQ(STAT(s, pf_taken), 512);
 	EQ(STAT(s, tlb_flush), 1);
@@ -189,10 +180,10 @@ static int logged(struct scene *s, struct task *t)
 	/* Taking the flag away gives no page back; each faults once more. */
 	EQ(scene_log(s, t, false), 0);
 	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), KVMSIM_ENOENT);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 0, 512), 0);
 	EQ(STAT(s, pf_taken), 512);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_log(s, t, true), 0);
 	EQ(STAT(s, remote_tlb_flush_requests), 1);
 	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), 0);
@@ -227,7 +218,7 @@ static int write_pml4(struct scene *s, struct task *t)
 	for (int k = 1; k <= 8; k++) {
 		uint64_t ro = s->set_spte_ro;
 
-		mark(s);
+		scene_mark(s);
 		EQ(scene_write(s, SCENE_PML4 + 64, 8, 0), 0);
 		EQ(scene_out(s), 0);
 		EQ(STAT(s, mmu_pte_write), 1);
@@ -287,7 +278,7 @@ static int flood(struct scene *s, struct task *t)
 	kvm_write_guest_u64(s->kvm, 0x13000, 0x21000 | 0x27); /* 1 GiB up: the test pages again */
 	EQ(scene_read(s, 0x40000000), 0);
 	for (int k = 1; k <= 4; k++) {
-		mark(s);
+		scene_mark(s);
 		EQ(scene_write(s, 0x13000 + (8 + k) * 8, 8, 0), 0);
 		EQ(scene_out(s), 0);
 		EQ(STAT(s, mmu_pte_write), k <= 3);
@@ -319,7 +310,7 @@ static int slots(struct scene *s, struct task *t)
 	EQ(scene_loop(s, true, 0, 8), 0);
 	EQ(kvm_stat(s->kvm, STAT_pages_4k) > 0, 1);
 	r.npages = 0;
-	mark(s);
+	scene_mark(s);
 	EQ(kvm_set_user_memory_region(t, s->kvm, &r), 0);
 	EQ(EVENT(s, kvm_mmu_zap_all_fast), 1);
 	/* The current root stays until the vCPU lets go of it. */
@@ -343,7 +334,7 @@ static int device(struct scene *s, struct task *t)
 	(void)t;
 	EQ(scene_setup(s), 0);
 	for (int k = 0; k < 2; k++) {
-		mark(s);
+		scene_mark(s);
 		EQ(vcpu_read(s->vcpu[0], 0xe0000000, 4, &value), VCPU_USERSPACE);
 		EQ(vcpu_exit_reason(s->vcpu[0]), KVM_EXIT_MMIO);
 		EQ(scene_out(s), 0);

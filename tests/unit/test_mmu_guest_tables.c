@@ -12,18 +12,8 @@
  */
 #define EQ CU_ASSERT_EQUAL
 
-static uint64_t base_stat[N_KVM_STATS], base_event[N_KVM_TRACE], base_ro;
-
-static void mark(struct scene *s)
-{
-	for (int i = 0; i < N_KVM_STATS; i++)
-		base_stat[i] = kvm_stat(s->kvm, i);
-	memcpy(base_event, s->events, sizeof(base_event));
-	base_ro = s->set_spte_ro;
-}
-
-#define STAT(s, n)  (kvm_stat((s)->kvm, STAT_##n) - base_stat[STAT_##n])
-#define EVENT(s, n) ((s)->events[TRACE_##n] - base_event[TRACE_##n])
+#define STAT(s, n)  scene_stat(s, STAT_##n)
+#define EVENT(s, n) scene_event(s, TRACE_##n)
 
 static void copy_page(struct scene *s, uint64_t to, uint64_t from)
 {
@@ -89,7 +79,7 @@ static int cycle(struct scene *s, unsigned n)
 {
 	int r = 0;
 
-	mark(s);
+	scene_mark(s);
 	for (unsigned i = 1; i <= n && !r; i++) {
 		r = mov_cr3(s, root[i % n_roots]);
 		r = r ? r : scene_read(s, SCENE_LIST);
@@ -208,32 +198,32 @@ static int accessed_dirty_4k(struct scene *s, struct task *t)
 {
 	(void)t;
 	clear_ad(s);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_setup(s), 0);
 	EQ(STAT(s, pf_taken), 17); /* an entry without A is not prefetched */
 	EQ(EVENT(s, kvm_mmu_set_spte), 17);
-	EQ(s->set_spte_ro - base_ro, 17);
+	EQ(s->set_spte_ro - s->base_ro, 17);
 	EQ(EVENT(s, kvm_mmu_set_accessed_bit), 20);
 	EQ(EVENT(s, kvm_mmu_set_dirty_bit), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, false, 0, 64), 0);
 	EQ(STAT(s, pf_taken), 64);
-	EQ(s->set_spte_ro - base_ro, 64);
+	EQ(s->set_spte_ro - s->base_ro, 64);
 	EQ(EVENT(s, kvm_mmu_set_accessed_bit), 65);
 	EQ(kvm_read_guest_u64(s->kvm, 0x21000) & 0x60, 0x20);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 0, 64), 0);
 	EQ(STAT(s, pf_taken), 64);
 	EQ(STAT(s, pf_fixed), 64);
 	EQ(EVENT(s, kvm_mmu_set_dirty_bit), 64);
 	EQ(EVENT(s, kvm_mmu_set_accessed_bit), 0);
 	EQ(EVENT(s, kvm_mmu_set_spte), 64);
-	EQ(s->set_spte_ro - base_ro, 0);
+	EQ(s->set_spte_ro - s->base_ro, 0);
 	EQ(kvm_read_guest_u64(s->kvm, 0x21000) & 0x60, 0x60);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 0, 64), 0);
 	EQ(STAT(s, pf_taken), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 64, 128), 0);
 	EQ(STAT(s, pf_taken), 64);
 	EQ(EVENT(s, kvm_mmu_set_accessed_bit), 64);
@@ -247,7 +237,7 @@ static int accessed_dirty_2m(struct scene *s, struct task *t)
 	(void)t;
 	clear_ad(s);
 	EQ(scene_setup(s), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 64, 128), 0);
 	EQ(STAT(s, pf_taken), 8);
 	EQ(EVENT(s, kvm_mmu_set_dirty_bit), 1);
@@ -411,7 +401,7 @@ static int logged_page_becomes_a_table(struct scene *s, struct task *t)
 	for (uint64_t i = 5; i < 7; i++) {
 		kvm_write_guest_u64(s->kvm, SCENE_TEST + (i << 12), (SCENE_TEST + 0x9000) | 0x67);
 		kvm_write_guest_u64(s->kvm, 0x12000 + (300 + i) * 8, SCENE_TEST | i << 12 | 0x27);
-		mark(s);
+		scene_mark(s);
 		EQ(scene_read(s, (300 + i) << 21), 0);
 		EQ(STAT(s, pf_taken), 1);
 		EQ(STAT(s, mmu_cache_miss), 1);

@@ -3,7 +3,6 @@
 
 #include "model/mmu/mmu.h"
 #include "model/policy/preset.h"
-#include "model/sim/ledger.h"
 #include "tests/unit/harness.h"
 #include "tests/unit/vm_scene.h"
 
@@ -17,32 +16,15 @@ static const struct scene_opts tdp = {.paging = PAGING_TDP,
 				      .preset = "6.1-tdp",
 				      .check = true};
 
-static uint64_t base_stat[N_KVM_STATS], base_event[N_KVM_TRACE], base_count[N_COUNTS];
-
-static uint64_t total(const struct scene *s, uint16_t count)
-{
-	return ledger_sum_count(sim_ledger(s->sim), LEDGER_ALL_TASKS, LEDGER_ALL_ACTIVITIES, count)
-		.n;
-}
-
-static void mark(struct scene *s)
-{
-	for (int i = 0; i < N_KVM_STATS; i++)
-		base_stat[i] = kvm_stat(s->kvm, i);
-	memcpy(base_event, s->events, sizeof(base_event));
-	for (uint16_t i = 0; i < N_COUNTS; i++)
-		base_count[i] = total(s, i);
-}
-
-#define STAT(s, n)  (kvm_stat((s)->kvm, STAT_##n) - base_stat[STAT_##n])
-#define EVENT(s, n) ((s)->events[TRACE_##n] - base_event[TRACE_##n])
-#define COUNT(s, n) (total(s, COUNT_##n) - base_count[COUNT_##n])
+#define STAT(s, n)  scene_stat(s, STAT_##n)
+#define EVENT(s, n) scene_event(s, TRACE_##n)
+#define COUNT(s, n) scene_count(s, COUNT_##n)
 #define EQ	    CU_ASSERT_EQUAL
 
 static int setup(struct scene *s, struct task *t)
 {
 	(void)t;
-	mark(s);
+	scene_mark(s);
 	EQ(scene_setup(s), 0);
 	EQ(STAT(s, pf_taken), 20); /* code, three guest tables, 16 lists: no prefetch */
 	EQ(STAT(s, pf_fixed), 20);
@@ -67,12 +49,12 @@ static int dirty_log(struct scene *s, struct task *t)
 	static uint64_t bitmap[64];
 
 	EQ(scene_setup(s), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 0, 4096), 0);
 	EQ(STAT(s, pf_taken), 4096);
 	EQ(EVENT(s, kvm_mmu_get_page), 8);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 4096 + 8);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_log(s, t, true), 0);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 4096);
 	EQ(s->last[TRACE_kvm_tdp_mmu_spte_changed].was, SPTE_WRITABLE);
@@ -83,18 +65,18 @@ static int dirty_log(struct scene *s, struct task *t)
 	 * and all of 8 tables. */
 	EQ(COUNT(s, tdp_spte), 2 + 8 + 1 + 2 + 8 + 8 + 1 + 4096);
 	EQ(COUNT(s, tdp_resched), 2 + 8 + 2 + 8 + 4096);
-	mark(s);
+	scene_mark(s);
 	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), 0);
 	EQ(STAT(s, remote_tlb_flush_requests), 0);
 	EQ(COUNT(s, tdp_spte), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 0, 4096), 0);
 	EQ(STAT(s, pf_taken), 4096);
 	EQ(STAT(s, pf_fast), 4096);
 	EQ(STAT(s, pf_fixed), 4096);
 	EQ(STAT(s, tlb_flush), 1);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), 4096);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 4096);
 	EQ(STAT(s, remote_tlb_flush_requests), 1);
@@ -104,14 +86,14 @@ static int dirty_log(struct scene *s, struct task *t)
 static int log_off(struct scene *s, struct task *t)
 {
 	EQ(dirty_log(s, t), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_log(s, t, false), 0);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 0);
 	EQ(STAT(s, remote_tlb_flush_requests), 0);
 	/* root, level 3, then level 2 from the slot's first entry to the one after */
 	EQ(COUNT(s, tdp_spte), 2 + 8 + 1);
 	EQ(COUNT(s, host_level), 8);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_loop(s, true, 0, 4096), 0);
 	EQ(STAT(s, pf_taken), 4096);
 	EQ(STAT(s, pf_fast), 4096);
@@ -136,7 +118,7 @@ static int masked(struct scene *s, struct task *t)
 	EQ(scene_loop(s, true, 0, 4096), 0);
 	EQ(scene_log(s, t, true), 0);
 	EQ(scene_loop(s, true, 66, 70), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(kvm_get_dirty_log(t, s->kvm, 1, bitmap), 4);
 	EQ(bitmap[1], 0x3c);
 	EQ(COUNT(s, rearm_word), 1);
@@ -176,7 +158,7 @@ static int zap_all(struct scene *s, struct task *t)
 	EQ(scene_read(s, 0xe0001000), 0);
 	EQ(scene_out(s), 0);
 	EQ(kvm_active_shadow_pages(s->kvm), 1 + 5);
-	mark(s);
+	scene_mark(s);
 	EQ(extra_slot(s, t, 0), 0);
 	EQ(EVENT(s, kvm_mmu_zap_all_fast), 1);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 2563);
@@ -186,7 +168,7 @@ static int zap_all(struct scene *s, struct task *t)
 	EQ(kvm_stat(s->kvm, STAT_pages_4k), 0);
 	EQ(kvm_active_shadow_pages(s->kvm), 1); /* the root, until its vCPU lets go of it */
 	EQ(kvm_check(s->kvm), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(scene_read(s, SCENE_LIST), 0);
 	EQ(EVENT(s, kvm_mmu_get_page), 4);
 	EQ(EVENT(s, kvm_mmu_zap_all_fast), 0);
@@ -279,7 +261,7 @@ static int parallel(struct scene *s, struct task *t)
 {
 	EQ(scene_setup(s), 0);
 	kvm_mmu_lock_stats_reset(s->kvm);
-	mark(s);
+	scene_mark(s);
 	EQ(together(s, t, NULL), 0);
 	EQ(STAT(s, pages_4k), same_pages ? PAGES : VCPUS * PAGES);
 	/* Of those who make the same table at once one links it. Whose compare-and-exchange of a

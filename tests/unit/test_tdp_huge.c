@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <string.h>
-
 #include "model/mmu/mmu.h"
 #include "tests/unit/harness.h"
 #include "tests/unit/vm_scene.h"
@@ -16,17 +14,10 @@
 #define GIB   0x40000ull /* pages */
 #define WORDS (GIB / 64)
 
-static uint64_t base_stat[N_KVM_STATS], base_event[N_KVM_TRACE], bitmap[WORDS];
+static uint64_t bitmap[WORDS];
 
-static void mark(const struct scene *s)
-{
-	for (int i = 0; i < N_KVM_STATS; i++)
-		base_stat[i] = kvm_stat(s->kvm, (enum kvm_stat_id)i);
-	memcpy(base_event, s->events, sizeof(base_event));
-}
-
-#define STAT(s, n)  ((int64_t)(kvm_stat((s)->kvm, STAT_##n) - base_stat[STAT_##n]))
-#define EVENT(s, n) ((s)->events[TRACE_##n] - base_event[TRACE_##n])
+#define STAT(s, n)  ((int64_t)scene_stat(s, STAT_##n))
+#define EVENT(s, n) scene_event(s, TRACE_##n)
 
 static const struct scene_opts tdp = {
 	.paging = PAGING_TDP, .pte = SCENE_FLAT, .slot_pages = 512, .check = true};
@@ -60,11 +51,11 @@ static int populate(struct scene *s, struct task *t)
 {
 	EQ(slot(s, t, false), 0);
 	EQ(scene_setup(s), 0);
-	mark(s);
+	scene_mark(s);
 	for (uint64_t p = 0; p < npages; p += pages_per_level((int)host_level))
 		EQ(write_page(s, p), 0);
 	EQ(STAT(s, pf_taken), (int64_t)(npages / pages_per_level((int)host_level)));
-	mark(s);
+	scene_mark(s);
 	return 0;
 }
 
@@ -87,7 +78,7 @@ static int store_zaps(struct scene *s, struct task *t)
 	EQ(slot(s, t, true), 0);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 4); /* W goes from the four */
 	EQ(STAT(s, remote_tlb_flush_requests), 1);
-	mark(s);
+	scene_mark(s);
 	EQ(write_page(s, 700), 0);
 	EQ(STAT(s, pages_2m), -1);
 	EQ(STAT(s, pages_4k), 1);
@@ -104,7 +95,7 @@ static int store_splits(struct scene *s, struct task *t)
 {
 	EQ(populate(s, t), 0);
 	EQ(slot(s, t, true), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(write_page(s, 700), 0);
 	EQ(STAT(s, pages_2m), -1);
 	EQ(STAT(s, pages_4k), 512);
@@ -127,10 +118,10 @@ static int store_splits(struct scene *s, struct task *t)
 static int store_splits_1g(struct scene *s, struct task *t)
 {
 	EQ(populate(s, t), 0);
-	EQ(STAT(s, pages_1g) + (int64_t)base_stat[STAT_pages_1g], 1);
+	EQ(kvm_stat(s->kvm, STAT_pages_1g), 1);
 	EQ(slot(s, t, true), 0);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 1);
-	mark(s);
+	scene_mark(s);
 	EQ(write_page(s, 1234), 0);
 	EQ(EVENT(s, kvm_mmu_split_huge_page), 2);
 	EQ(STAT(s, pages_1g), -1);
@@ -169,18 +160,18 @@ static int there_and_back_1g(struct scene *s, struct task *t)
 	EQ(STAT(s, pages_4k), (int64_t)GIB);
 	EQ(STAT(s, remote_tlb_flush_requests), 1);
 	EQ(kvm_check(s->kvm), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(write_page(s, 99999), 0);
 	EQ(STAT(s, pf_fast), 1);
 	EQ(kvm_get_dirty_log(t, s->kvm, 2, bitmap), 1);
-	mark(s);
+	scene_mark(s);
 	EQ(slot(s, t, false), 0);
 	EQ(EVENT(s, kvm_mmu_prepare_zap_page), 1 + 512);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 1 + 512 + GIB);
 	EQ(STAT(s, remote_tlb_flush_requests), 1);
 	EQ(STAT(s, pages_4k), -(int64_t)GIB);
 	EQ(kvm_check(s->kvm), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(read_page(s, 5), 0);
 	EQ(STAT(s, pages_1g), 1);
 	return kvm_check(s->kvm);
@@ -195,14 +186,14 @@ static int leaf_by_leaf(struct scene *s, struct task *t)
 	EQ(populate(s, t), 0);
 	EQ(slot(s, t, true), 0);
 	tables = kvm_active_shadow_pages(s->kvm);
-	mark(s);
+	scene_mark(s);
 	EQ(slot(s, t, false), 0);
 	EQ(STAT(s, remote_tlb_flush_requests), 2048);
 	EQ(STAT(s, pages_4k), -2048);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 2048);
 	EQ(EVENT(s, kvm_mmu_prepare_zap_page), 0);
 	EQ(kvm_active_shadow_pages(s->kvm), tables);
-	mark(s);
+	scene_mark(s);
 	EQ(read_page(s, 5), 0);
 	EQ(STAT(s, pages_2m), 1);
 	EQ(EVENT(s, kvm_mmu_prepare_zap_page), 1);
@@ -221,7 +212,7 @@ static int recovered(struct scene *s, struct task *t)
 	EQ(EVENT(s, kvm_mmu_split_huge_page), 4);
 	EQ(write_page(s, 512), 0); /* the first of the second large page */
 	EQ(write_page(s, 1025), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(slot(s, t, false), 0);
 	EQ(STAT(s, remote_tlb_flush_requests), 1);
 	EQ(STAT(s, pages_4k), -2048);
@@ -229,7 +220,7 @@ static int recovered(struct scene *s, struct task *t)
 	EQ(EVENT(s, kvm_mmu_prepare_zap_page), 4);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 4 + 2048);
 	EQ(kvm_check(s->kvm), 0);
-	mark(s);
+	scene_mark(s);
 	for (uint64_t p = 0; p < 2048; p++)
 		EQ(read_page(s, p), 0);
 	EQ(write_page(s, 600), 0);
@@ -261,7 +252,7 @@ static int nothing_to_recover(struct scene *s, struct task *t)
 	EQ(s->kvm->backend->zap_gfn(t, s->kvm, gfn_to_memslot(s->kvm, GFN), GFN + 3), true);
 	kvm_flush_remote_tlbs(t, s->kvm);
 	mmu_unlock(t, s->kvm);
-	mark(s);
+	scene_mark(s);
 	EQ(slot(s, t, false), 0);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 0);
 	EQ(STAT(s, remote_tlb_flush_requests), 0);
@@ -296,7 +287,7 @@ static int clear_splits(struct scene *s, struct task *t)
 	EQ(kvm_clear_dirty_log(t, s->kvm, 2, 0, 2048, one), 0);
 	EQ(EVENT(s, kvm_mmu_split_huge_page), 1);
 	EQ(EVENT(s, kvm_tdp_mmu_spte_changed), 3);
-	mark(s);
+	scene_mark(s);
 	EQ(write_page(s, 1024), 0); /* nobody cleared it */
 	EQ(STAT(s, pf_taken), 0);
 	EQ(write_page(s, 641), 0);
@@ -318,7 +309,7 @@ static int cleared_then_off(struct scene *s, struct task *t)
 	EQ(kvm_get_dirty_log(t, s->kvm, 2, bitmap), 2048);
 	EQ(kvm_clear_dirty_log(t, s->kvm, 2, 0, 2048, one), 0);
 	EQ(slot(s, t, false), 0);
-	mark(s);
+	scene_mark(s);
 	EQ(write_page(s, 5), 0);
 	EQ(STAT(s, pf_taken), 1);
 	EQ(STAT(s, pf_fixed), 1);

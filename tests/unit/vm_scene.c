@@ -223,3 +223,34 @@ int scene_setup(struct scene *s)
 		r = scene_read(s, SCENE_LIST + (i << 12));
 	return r ? r : scene_out(s);
 }
+
+static uint64_t total(const struct scene *s, uint16_t count)
+{
+	return ledger_sum_count(sim_ledger(s->sim), LEDGER_ALL_TASKS, LEDGER_ALL_ACTIVITIES, count)
+		.n;
+}
+
+void scene_mark(struct scene *s)
+{
+	for (int i = 0; i < N_KVM_STATS; i++)
+		s->base_stat[i] = kvm_stat(s->kvm, (enum kvm_stat_id)i);
+	memcpy(s->base_event, s->events, sizeof(s->base_event));
+	for (uint16_t i = 0; i < N_COUNTS; i++)
+		s->base_count[i] = total(s, i);
+	s->base_ro = s->set_spte_ro;
+}
+
+uint64_t scene_stat(const struct scene *s, enum kvm_stat_id id)
+{
+	return kvm_stat(s->kvm, id) - s->base_stat[id];
+}
+
+uint64_t scene_event(const struct scene *s, enum kvm_trace_id id)
+{
+	return s->events[id] - s->base_event[id];
+}
+
+uint64_t scene_count(const struct scene *s, uint16_t count)
+{
+	return total(s, count) - s->base_count[count];
+}

@@ -2,6 +2,7 @@
 #ifndef KVMSIM_TESTS_VM_SCENE_H
 #define KVMSIM_TESTS_VM_SCENE_H
 
+#include "model/counts.h"
 #include "model/guest/vcpu.h"
 #include "model/guest/vm.h"
 #include "model/mmu/trace.h"
@@ -44,6 +45,8 @@ struct scene {
 	uint64_t events[N_KVM_TRACE];
 	struct kvm_trace_event last[N_KVM_TRACE];
 	uint64_t set_spte_ro;
+	/* what all that was at the last scene_mark() */
+	uint64_t base_event[N_KVM_TRACE], base_stat[N_KVM_STATS], base_count[N_COUNTS], base_ro;
 	int (*body)(struct scene *s, struct task *t);
 	const struct scene_opts *o;
 	void *arg;
@@ -71,6 +74,13 @@ int scene_loop(struct scene *s, bool write, uint64_t first, uint64_t last);
 /* The reference's first phase: reads the 16 list pages. */
 int scene_setup(struct scene *s);
 int scene_log(struct scene *s, struct task *t, bool on);
+
+/* From here on the three below count. */
+void scene_mark(struct scene *s);
+/* Statistics, tracepoints and counts since the last scene_mark(), or since the VM was made. */
+uint64_t scene_stat(const struct scene *s, enum kvm_stat_id id);
+uint64_t scene_event(const struct scene *s, enum kvm_trace_id id);
+uint64_t scene_count(const struct scene *s, uint16_t count);
 
 /* The errors' text, the last one. */
 extern char scene_message[256];

@@ -249,19 +249,43 @@ int kvm_set_nr_mmu_pages(struct task *t, struct kvm *kvm, uint64_t n)
 	return !r && task_canceled(t) ? KVMSIM_ECANCELED : r;
 }
 
-long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t *bitmap)
+/* How GET and CLEAR begin: slots_lock is taken and what a slot is can be looked at. Otherwise the
+ * ioctl is over, with an error. */
+static int log_ioctl_begin(struct task *t, struct kvm *kvm, struct ioctl_scope *scope,
+			   enum kvm_operation op, uint16_t count)
 {
-	struct ioctl_scope scope = ioctl_enter(t, kvm, KVM_OP_get);
-	struct kvm_memory_slot *slot;
-	long r = ioctl_begin(t, kvm);
+	int r;
 
+	*scope = ioctl_enter(t, kvm, op);
+	r = ioctl_begin(t, kvm);
 	r = r ? r : slots_lock(t, kvm);
 	if (r) {
-		ioctl_leave(t, kvm, &scope);
+		ioctl_leave(t, kvm, scope);
 		return r;
 	}
-	charge(t, COUNT_get_dirty_log, 1);
+	charge(t, count, 1);
 	touch_shared(t);
+	return 0;
+}
+
+/* And how they end: the ioctl's result, @r when nothing else went wrong. */
+static long log_ioctl_end(struct task *t, struct kvm *kvm, struct ioctl_scope *scope, long r)
+{
+	slots_unlock(t, kvm);
+	ioctl_leave(t, kvm, scope);
+	if (task_canceled(t))
+		return KVMSIM_ECANCELED;
+	return kvm->dead ? KVMSIM_ENOMEM : r;
+}
+
+long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t *bitmap)
+{
+	struct kvm_memory_slot *slot;
+	struct ioctl_scope scope;
+	long r = log_ioctl_begin(t, kvm, &scope, KVM_OP_get, COUNT_get_dirty_log);
+
+	if (r)
+		return r;
 	slot = id_to_memslot(kvm, slot_id);
 	if (!kvm->dirty->harvest) {
 		r = KVMSIM_EUNSUPPORTED;
@@ -275,11 +299,7 @@ long kvm_get_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64
 	} else {
 		r = KVMSIM_ENOENT;
 	}
-	slots_unlock(t, kvm);
-	ioctl_leave(t, kvm, &scope);
-	if (task_canceled(t))
-		return KVMSIM_ECANCELED;
-	return kvm->dead ? KVMSIM_ENOMEM : r;
+	return log_ioctl_end(t, kvm, &scope, r);
 }
 
 /* As KVM_CLEAR_DIRTY_LOG checks them. */
@@ -294,17 +314,12 @@ static int check_range(const struct kvm_memory_slot *slot, uint64_t first_page, 
 int kvm_clear_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t first_page,
 			uint64_t npages, const uint64_t *bitmap)
 {
-	struct ioctl_scope scope = ioctl_enter(t, kvm, KVM_OP_clear);
 	struct kvm_memory_slot *slot;
-	int r = ioctl_begin(t, kvm);
+	struct ioctl_scope scope;
+	int r = log_ioctl_begin(t, kvm, &scope, KVM_OP_clear, COUNT_clear_dirty_log);
 
-	r = r ? r : slots_lock(t, kvm);
-	if (r) {
-		ioctl_leave(t, kvm, &scope);
+	if (r)
 		return r;
-	}
-	charge(t, COUNT_clear_dirty_log, 1);
-	touch_shared(t);
 	slot = id_to_memslot(kvm, slot_id);
 	if (!kvm->dirty->clear)
 		r = KVMSIM_EUNSUPPORTED;
@@ -319,11 +334,7 @@ int kvm_clear_dirty_log(struct task *t, struct kvm *kvm, uint32_t slot_id, uint6
 		if (!r)
 			store_log_clear(kvm, slot, first_page, npages, bitmap);
 	}
-	slots_unlock(t, kvm);
-	ioctl_leave(t, kvm, &scope);
-	if (task_canceled(t))
-		return KVMSIM_ECANCELED;
-	return kvm->dead ? KVMSIM_ENOMEM : r;
+	return (int)log_ioctl_end(t, kvm, &scope, r);
 }
 
 static bool any_set(const uint64_t *bitmap, uint64_t words)

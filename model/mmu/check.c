@@ -37,9 +37,9 @@ static int check_against_gpte(const struct kvm *kvm, const struct kvm_mmu_page *
 	return 0;
 }
 
-static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i)
+int check_leaf_host(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i)
 {
-	uint64_t spte = sp->spt[i], addr;
+	uint64_t spte = sp->spt[i];
 	gfn_t gfn = sp_gfn(sp, i);
 	const struct kvm_memory_slot *slot = gfn_to_memslot(kvm, gfn);
 	int level = sp->role.level;
@@ -54,7 +54,18 @@ static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsi
 	what = host_mem_check(slot, gfn, level, spte);
 	if (what)
 		return bad(kvm, "gfn %#llx, level %d, %s", (unsigned long long)gfn, level, what);
-	if (chain_count(gfn_to_rmap(slot, gfn, level, &addr), &sp->spt[i]) != 1)
+	return 0;
+}
+
+static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i)
+{
+	uint64_t spte = sp->spt[i], addr;
+	gfn_t gfn = sp_gfn(sp, i);
+	int level = sp->role.level, r = check_leaf_host(kvm, sp, i);
+
+	if (r)
+		return r;
+	if (chain_count(gfn_to_rmap(gfn_to_memslot(kvm, gfn), gfn, level, &addr), &sp->spt[i]) != 1)
 		return bad(kvm, "spte for gfn %#llx is not once in its rmap",
 			   (unsigned long long)gfn);
 	if (spte_writable(spte) && kvm->indirect_pages && first_indirect_sp(kvm, gfn))

@@ -63,6 +63,9 @@ uint64_t store_log_lost(const struct kvm *kvm, const struct kvm_memory_slot *slo
 /* The shadow structures against one another, the guest's tables and the slots. 0, or KVMSIM_ECHECK
  * with a message. */
 int mmu_check(const struct kvm *kvm);
+/* What both back ends ask of leaf @i of @sp: a slot has its frame, and it maps the host page behind
+ * that as the host has it. 0, or KVMSIM_ECHECK with a message. */
+int check_leaf_host(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i);
 /* What the vCPU has cached against the sptes; only between accesses. */
 int tlb_check(const struct kvm_vcpu *v);
 

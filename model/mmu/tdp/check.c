@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/mmu/check.h"
 #include "model/mmu/tdp/tdp.h"
 
 #define bad(kvm, ...) kvmsim_err(sim_errors((kvm)->sim), KVMSIM_ECHECK, "MMU check: " __VA_ARGS__)
@@ -10,21 +11,10 @@ struct tally {
 static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i,
 		      struct tally *n)
 {
-	gfn_t gfn = sp_gfn(sp, i);
-	const struct kvm_memory_slot *slot = gfn_to_memslot(kvm, gfn);
-	uint64_t spte = sp->spt[i];
-	const char *what;
+	int r = check_leaf_host(kvm, sp, i);
 
-	if (!slot)
-		return bad(kvm, "spte for gfn %#llx, which no slot has", (unsigned long long)gfn);
-	if (spte_pfn(spte) != memslot_pfn(slot, gfn))
-		return bad(kvm, "gfn %#llx maps pfn %#llx, its slot says %#llx",
-			   (unsigned long long)gfn, (unsigned long long)spte_pfn(spte),
-			   (unsigned long long)memslot_pfn(slot, gfn));
-	what = host_mem_check(slot, gfn, sp->role.level, spte);
-	if (what)
-		return bad(kvm, "gfn %#llx, level %d, %s", (unsigned long long)gfn,
-			   (int)sp->role.level, what);
+	if (r)
+		return r;
 	n->leaves[sp->role.level]++;
 	return 0;
 }

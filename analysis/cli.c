@@ -209,6 +209,24 @@ bool cli_u64(const struct verb *verb, const char *option, const char *text, unsi
 	return true;
 }
 
+bool cli_bytes(const struct verb *verb, const char *option, const char *text, uint64_t most,
+	       const char *expected, uint64_t *out)
+{
+	static const char suffixes[] = "kmgt";
+	char *end;
+	unsigned long long n = strtoull(text, &end, 10);
+	const char *suffix = *end ? strchr(suffixes, *end | 0x20) : NULL;
+	unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
+
+	if (*text < '0' || *text > '9' || (*end && (!suffix || end[1])) || !n ||
+	    n > most >> shift) {
+		cli_usage(verb, "%s %s: %s", option, text, expected);
+		return false;
+	}
+	*out = n << shift;
+	return true;
+}
+
 int cli_read_file(const char *path, char **out, size_t *len)
 {
 	FILE *f = fopen(path, "rb");

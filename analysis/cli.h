@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "model/sim/error.h"
 
@@ -72,6 +73,11 @@ void cli_catch_signals(void);
 /* Whole numbers with range, for options: true, or a usage message printed and false. */
 bool cli_u64(const struct verb *verb, const char *option, const char *text, unsigned long long min,
 	     unsigned long long max, unsigned long long *out);
+
+/* "64M", "1G": a whole number above 0 with k, M, G or T, powers of 1024, or none, up to @most
+ * bytes. True, or a usage message printed, which says what is @expected, and false. */
+bool cli_bytes(const struct verb *verb, const char *option, const char *text, uint64_t most,
+	       const char *expected, uint64_t *out);
 
 /* Reads a whole file; *out is malloc'd and NUL-terminated. KVMSIM_EIO, KVMSIM_ENOMEM. */
 int cli_read_file(const char *path, char **out, size_t *len);

@@ -122,17 +122,8 @@ static bool milliseconds(const struct args *a, const char *option, uint64_t *us)
 /* "128M", "1G": bytes per second. */
 static bool rate(const struct args *a, const char *option, uint64_t *out)
 {
-	static const char suffixes[] = "kmgt";
-	char *end;
-	unsigned long long n = strtoull(optarg, &end, 10);
-	const char *suffix = *end ? strchr(suffixes, *end | 0x20) : NULL;
-	unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
-
-	if (*optarg < '0' || *optarg > '9' || (*end && (!suffix || end[1])) || !n ||
-	    n > (1ull << 44) >> shift)
-		return bad(a, option, "bytes per second, with k, M, G or T, up to 16T");
-	*out = n << shift;
-	return true;
+	return cli_bytes(a->verb, option, optarg, 1ull << 44,
+			 "bytes per second, with k, M, G or T, up to 16T", out);
 }
 
 static bool host_pages(struct args *a)

@@ -30,22 +30,6 @@ static bool number(const struct verb *verb, const char *option, unsigned long lo
 	return cli_u64(verb, option, optarg, min, max, out);
 }
 
-/* "64M", "1G": bytes. */
-static bool size(const struct verb *verb, uint64_t *out)
-{
-	static const char suffixes[] = "kmgt";
-	char *end;
-	unsigned long long n = strtoull(optarg, &end, 10);
-	const char *suffix = *end ? strchr(suffixes, *end | 0x20) : NULL;
-	unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
-
-	if (*optarg < '0' || *optarg > '9' || (*end && (!suffix || end[1])) || !n ||
-	    n > (1ull << 46) >> shift)
-		return bad(verb, "-b", "a size is a number with k, M, G or T, up to 64T");
-	*out = n << shift;
-	return true;
-}
-
 static bool backing_source(const struct verb *verb, unsigned *level)
 {
 	char names[256] = "";
@@ -118,7 +102,8 @@ static bool short_option(struct memstress_args *a, int c)
 		a->o.vcpus = (uint32_t)n;
 		break;
 	case 'b':
-		ok = size(a->verb, &a->o.bytes);
+		ok = cli_bytes(a->verb, option, optarg, 1ull << 46,
+			       "a size is a number with k, M, G or T, up to 64T", &a->o.bytes);
 		break;
 	case 'w':
 		ok = number(a->verb, option, 0, 100, &n);

@@ -59,6 +59,14 @@ catching() { # PID
 		tries=$((tries + 1))
 	done
 }
+# Until something is in the file; twenty seconds at most.
+written() { # FILE
+	tries=0
+	until [ -s "$1" ] || [ $tries -ge 200 ]; do
+		sleep 0.1
+		tries=$((tries + 1))
+	done
+}
 the_end() {
 	echo "$name_of_test: $passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ]

@@ -100,11 +100,7 @@ END
 		rm -f "$dir/root"
 		PATH=$dir/few:$PATH env --default-signal=INT "$kvmsim" record qemu --build >"$dir/out" 2>"$dir/err" &
 		pid=$!
-		tries=0
-		until [ -s "$dir/root" ] || [ $tries -ge 200 ]; do
-			sleep 0.1
-			tries=$((tries + 1))
-		done
+		written "$dir/root"
 		kill -$signal $pid
 		wait $pid
 		ok "building ends, SIG$signal: status" [ $? -eq 130 ]
@@ -260,11 +256,7 @@ for signal in INT TERM; do
 	env --default-signal=INT "$kvmsim" record qemu --qemu "$dir/qemu" --image "$dir/guest" -o "$out" \
 		--scenario find >"$dir/out" 2>"$dir/err" &
 	pid=$!
-	tries=0
-	until [ -s "$dir/pid" ] || [ $tries -ge 200 ]; do
-		sleep 0.1
-		tries=$((tries + 1))
-	done
+	written "$dir/pid"
 	kill -$signal $pid
 	wait $pid
 	ok "SIG$signal: status" [ $? -eq 130 ]
@@ -278,11 +270,7 @@ rm -f "$dir/pid"
 "$kvmsim" record qemu --qemu "$dir/qemu" --image "$dir/guest" -o "$out" --scenario find >"$dir/out" \
 	2>"$dir/err" &
 pid=$!
-tries=0
-until [ -s "$dir/pid" ] || [ $tries -ge 200 ]; do
-	sleep 0.1
-	tries=$((tries + 1))
-done
+written "$dir/pid"
 kill -TERM $pid
 sleep 0.3
 kill -TERM $pid

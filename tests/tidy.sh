@@ -11,7 +11,7 @@ command -v clang-tidy >/dev/null || {
 }
 
 # The build's own flags: language, packages, one of the plugin's two interfaces.
-packages=$(sed -n 's/^ *pkg = //p' build.ninja objects.ninja | tr ' ' '\n' | sort -u)
+packages=$(sed -n 's/^ *pkg = //p' build.ninja objects.ninja ./*/objects.ninja | tr ' ' '\n' | sort -u)
 # shellcheck disable=SC2086 # a list of words
 TIDY_FLAGS="-std=gnu11 -D_GNU_SOURCE -DKVMSIM_QEMU_API=1 -I. $(pkg-config --cflags $packages)" || exit 2
 # Nearly all of the time is the analyser's, of paths through a few large functions. A third of its

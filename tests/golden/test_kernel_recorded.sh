@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The model against what kernels did when they were recorded (tests/kernel/recorded), on sizes that
+# The model against what kernels did when they were recorded (analysis/evidence/kernel), on sizes that
 # the matrix does not have.
 #   tests/golden/test_kernel_recorded.sh BUILDDIR
 # shellcheck source=tests/golden/lib.sh
 . "$(dirname "$0")/lib.sh"
-recorded=$(dirname "$0")/../kernel/recorded
+recorded=$(dirname "$0")/../../analysis/evidence/kernel
 
 for file in "$recorded"/*.csv; do
 	name=${file##*/}

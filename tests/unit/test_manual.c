@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The dirty policy `manual`. Numbers of faults, flushes and dirty pages are the kernel's, from
- * tests/kernel/recorded/manual-6.1.0-57.csv (cases C_store1 and C_store3) unless a comment derives
+ * analysis/evidence/kernel/manual-6.1.0-57.csv (cases C_store1 and C_store3) unless a comment derives
  * them.
  */
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The dirty policy `ring`. Numbers of exits, faults and entries are the kernel's
- * (tests/kernel/recorded/ring-6.1.0-57.csv) or follow from what its API says of them: a ring is
+ * (analysis/evidence/kernel/ring-6.1.0-57.csv) or follow from what its API says of them: a ring is
  * full 64 entries before its end, and the store that found it so faults once more. Bitmaps are
  * those that the policy `mask` gives for the same stores.
  */

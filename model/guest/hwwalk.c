@@ -221,7 +221,7 @@ static int handle_fault(struct kvm_vcpu *v, const struct hw_fault *f, gva_t gva,
 	int r;
 
 	vcpu_exit(v, kvm->tdp_enabled ? EXIT_NPF : EXIT_PF);
-	kvm_trace_event(v->task, kvm, v, .id = TRACE_kvm_page_fault, .code = told,
+	kvm_trace_event(v->task, kvm, v, .id = TRACE_kvm_page_fault, .code = told, .addr = f->addr,
 			.gfn = f->addr >> PAGE_SHIFT);
 	r = kvm_mmu_page_fault(v, f->addr, ept ? ept_error_code(told) : told);
 	if (r == RET_PF_EMULATE)

@@ -49,7 +49,7 @@ static bool fix_spte(struct kvm_vcpu *v, const struct kvm_page_fault *f, uint64_
 static enum ret_pf fast_page_fault(struct kvm_vcpu *v, const struct kvm_page_fault *f)
 {
 	enum ret_pf ret = RET_PF_INVALID;
-	uint64_t spte = 0, fixed, *sptep;
+	uint64_t spte = 0, fixed = 0, *sptep;
 
 	/* Not present may mean not used yet where there are no A bits. */
 	if (!v->kvm->preset->fast_page_fault || f->rsvd ||
@@ -79,7 +79,8 @@ static enum ret_pf fast_page_fault(struct kvm_vcpu *v, const struct kvm_page_fau
 		}
 	}
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_fast_page_fault, .gfn = f->gfn,
-			.spte = spte, .code = ret);
+			.addr = f->addr, .error_code = f->error_code, .old_spte = spte,
+			.spte = ret == RET_PF_FIXED ? fixed : spte, .code = ret);
 	walk_lockless_end(v);
 	if (ret != RET_PF_INVALID)
 		v->stat[STAT_pf_fast]++;

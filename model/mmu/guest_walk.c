@@ -43,12 +43,14 @@ static void update_accessed_dirty(struct kvm_vcpu *v, struct guest_walk *w, bool
 		if (!(pte & PT_ACCESSED)) {
 			pte |= PT_ACCESSED;
 			kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_set_accessed_bit,
-					.gfn = w->table_gfn[l - 1], .level = l);
+					.addr = w->pte_gpa[l - 1], .gfn = w->table_gfn[l - 1],
+					.level = l);
 		}
 		if (l == w->level && write && !(pte & PT_DIRTY)) {
 			pte |= PT_DIRTY;
 			kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_set_dirty_bit,
-					.gfn = w->table_gfn[l - 1], .level = l);
+					.addr = w->pte_gpa[l - 1], .gfn = w->table_gfn[l - 1],
+					.level = l);
 		}
 		if (pte == old)
 			continue;
@@ -68,7 +70,7 @@ int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64
 	unsigned acc = ACC_ALL;
 
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_pagetable_walk, .code = access,
-			.gfn = addr >> PAGE_SHIFT);
+			.addr = addr, .gfn = addr >> PAGE_SHIFT);
 	memset(w, 0, sizeof(*w));
 	w->max_level = ROOT_LEVEL_4;
 	for (int l = ROOT_LEVEL_4;; l--) {

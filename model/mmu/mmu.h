@@ -360,6 +360,10 @@ void kvm_trace(struct task *t, struct kvm *kvm, const struct kvm_vcpu *v,
 			kvm_trace(t, kvm, v, &(struct kvm_trace_event){__VA_ARGS__});              \
 	} while (0)
 
+/* An event about a shadow page: what it says is the page's. */
+void kvm_trace_page(struct task *t, struct kvm *kvm, const struct kvm_vcpu *v, enum kvm_trace_id id,
+		    const struct kvm_mmu_page *sp, bool created);
+
 /* ---- flush.c ---- */
 /* KVM_REQ_*: asks every vCPU, kicks those in guest mode and waits until they have left it. True
  * when an IPI was sent. */

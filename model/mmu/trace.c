@@ -44,6 +44,16 @@ bool kvm_stat_is_gauge(enum kvm_stat_id id)
 void kvm_trace(struct task *t, struct kvm *kvm, const struct kvm_vcpu *v, struct kvm_trace_event *e)
 {
 	e->vcpu = v ? v->id : UINT32_MAX;
+	e->rip = v ? v->rip : 0;
 	e->time = task_now(t);
 	kvm->observer->event(kvm->observer->ctx, e);
+}
+
+void kvm_trace_page(struct task *t, struct kvm *kvm, const struct kvm_vcpu *v, enum kvm_trace_id id,
+		    const struct kvm_mmu_page *sp, bool created)
+{
+	kvm_trace_event(t, kvm, v, .id = id, .gfn = sp->gfn, .level = sp->role.level,
+			.direct = sp->role.direct, .invalid = sp->role.invalid,
+			.access = sp->role.access, .gen = sp->valid_gen,
+			.root_count = sp->root_count, .created = created);
 }

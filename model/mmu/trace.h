@@ -113,13 +113,23 @@ struct kvm_trace_event {
 	enum kvm_trace_id id;
 	uint32_t vcpu; /* UINT32_MAX: none */
 	cycles_t time;
+	uint64_t rip; /* of the instruction that the vCPU fetched last */
+	uint64_t
+		addr; /* the guest address that it prints: virtual, or physical where it says gpa */
 	uint64_t gfn, spte;
+	uint64_t old_spte; /* spte_changed, fast_page_fault: what spte takes the place of */
 	uint64_t code; /* exit reason, error code, enum ret_pf, userspace exit reason, cr number,
 			* 0 of a split that was done */
-	uint8_t level; /* where the event has one */
-	bool direct;   /* role.direct */
-	bool created;  /* get_page: new */
-	bool unsync;
+	uint64_t error_code; /* fast_page_fault: of the fault, since code is how it ended */
+	uint32_t len;	     /* kvm_mmio: bytes */
+	uint8_t level;	     /* where the event has one */
+	uint16_t index;	     /* set_spte: of the entry in its table */
+	/* of a shadow page: kvm_trace_page() */
+	bool direct, invalid, unsync;
+	uint8_t access; /* ACC_*; also what an mmio spte allows */
+	uint8_t gen;	/* the generation of page tables that it was made in */
+	uint32_t root_count;
+	bool created;	  /* get_page: new */
 	bool writable;	  /* set_spte: the W bit written */
 	bool valid;	  /* check_mmio_spte: generations equal */
 	uint8_t was, now; /* spte_changed: enum spte_grants */

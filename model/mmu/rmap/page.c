@@ -178,8 +178,7 @@ struct kvm_mmu_page *get_shadow_page(struct kvm_vcpu *v, gfn_t gfn, union kvm_mm
 		if (!sp)
 			return NULL;
 	}
-	kvm_trace_event(v->task, kvm, v, .id = TRACE_kvm_mmu_get_page, .gfn = gfn,
-			.level = role.level, .direct = role.direct, .created = created);
+	kvm_trace_page(v->task, kvm, v, TRACE_kvm_mmu_get_page, sp, created);
 	return sp;
 }
 
@@ -229,8 +228,7 @@ struct kvm_mmu_page *get_split_sp(struct task *t, struct kvm *kvm, const uint64_
 		if (!sp)
 			return NULL;
 	}
-	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_mmu_get_page, .gfn = gfn, .level = role.level,
-			.direct = role.direct, .created = created);
+	kvm_trace_page(t, kvm, NULL, TRACE_kvm_mmu_get_page, sp, created);
 	return sp;
 }
 

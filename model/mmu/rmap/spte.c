@@ -104,7 +104,8 @@ enum ret_pf set_spte(struct kvm_vcpu *v, struct kvm_memory_slot *slot, uint64_t 
 	} else {
 		flush |= spte_update(t, kvm, sptep, spte);
 		kvm_trace_event(t, kvm, v, .id = TRACE_kvm_mmu_set_spte, .level = level, .gfn = gfn,
-				.spte = spte, .writable = spte_writable(spte));
+				.index = spte_index(sptep), .spte = spte,
+				.writable = spte_writable(spte));
 	}
 	if (wrprot && fault && fault->write)
 		ret = RET_PF_EMULATE;

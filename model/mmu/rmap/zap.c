@@ -34,8 +34,7 @@ void prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
 	bool zapped_root = false;
 
 	mmu_lock_assert_held(t, kvm, "the list of shadow pages");
-	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_mmu_prepare_zap_page, .gfn = sp->gfn,
-			.level = sp->role.level, .direct = sp->role.direct);
+	kvm_trace_page(t, kvm, NULL, TRACE_kvm_mmu_prepare_zap_page, sp, false);
 	charge(t, COUNT_zap_sp, 1);
 	kvm->stat[STAT_mmu_shadow_zapped]++;
 	for (unsigned i = 0; i < PTES_PER_PAGE; i++)

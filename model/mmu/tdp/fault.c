@@ -50,7 +50,8 @@ static enum ret_pf map_target(struct kvm_vcpu *v, const struct kvm_page_fault *f
 	else if (spte_present(it->old_spte) && !tdp_iter_leaf(it))
 		kvm_flush_remote_tlbs(v->task, v->kvm); /* it takes the place of a table */
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_set_spte, .level = it->level,
-			.gfn = it->gfn, .spte = spte, .writable = spte_writable(spte));
+			.gfn = it->gfn, .index = spte_index(it->sptep), .spte = spte,
+			.writable = spte_writable(spte));
 	return ret;
 }
 

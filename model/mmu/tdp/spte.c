@@ -78,8 +78,7 @@ static void remove_entry(struct task *t, struct kvm *kvm, struct kvm_mmu_page *s
 
 static void removed_table(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, bool shared)
 {
-	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_mmu_prepare_zap_page, .gfn = sp->gfn,
-			.level = sp->role.level, .direct = sp->role.direct);
+	kvm_trace_page(t, kvm, NULL, TRACE_kvm_mmu_prepare_zap_page, sp, false);
 	charge(t, COUNT_zap_sp, 1);
 	touch_shared(t);
 	task_assert_first(t, "the number of page tables");
@@ -99,7 +98,8 @@ static void changed_spte(struct task *t, struct kvm *kvm, gfn_t gfn, uint64_t ol
 		return;
 	charge(t, COUNT_tdp_change, 1);
 	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_tdp_mmu_spte_changed, .gfn = gfn,
-			.level = level, .spte = spte, .was = grants(old), .now = grants(spte));
+			.level = level, .spte = spte, .old_spte = old, .was = grants(old),
+			.now = grants(spte));
 	if (is_leaf != was_leaf)
 		kvm->stat[page_stat(level)] += is_leaf ? 1 : -1;
 	if (spte_present(old) && !was_leaf && (is_leaf || !spte_present(spte)))

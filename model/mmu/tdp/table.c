@@ -24,8 +24,7 @@ void tdp_init_sp(struct task *t, struct kvm *kvm, const struct kvm_vcpu *v, stru
 {
 	sp->role = role;
 	sp->gfn = gfn;
-	kvm_trace_event(t, kvm, v, .id = TRACE_kvm_mmu_get_page, .gfn = gfn, .level = role.level,
-			.direct = role.direct, .created = true);
+	kvm_trace_page(t, kvm, v, TRACE_kvm_mmu_get_page, sp, true);
 }
 
 void tdp_init_child_sp(struct tdp_iter *it, const struct kvm_vcpu *v, struct kvm_mmu_page *sp)

@@ -299,9 +299,10 @@ static void print_head(const struct compare_view *v, FILE *to)
 	const struct compare_opts *o = v->opts;
 	char a[OUT_TEXT], b[OUT_TEXT];
 
-	fprintf(to, "%s, slot %s,\nkernel %s on %s, CPU %s, profile %s (%s)\n",
+	fprintf(to, "%s, slot %s,\nkernel %s%s%s on %s, CPU %s, profile %s (%s)\n",
 		o->run.trace ? o->run.trace : o->run.scenario, o->run.slot ? o->run.slot : "all",
-		v->preset, mmu_kind_name(run_mmu(v->preset, o->run.long_mode)), run_cpu(&o->run),
+		v->preset, o->run.spte ? " with " : "", o->run.spte ? o->run.spte : "",
+		mmu_kind_name(run_mmu(v->preset, o->run.long_mode)), run_cpu(&o->run),
 		profile_name(o->run.profile), profile_unit(o->run.profile));
 	fprintf(to, "%" PRIu32 " replicates, seed %" PRIu64, o->replicates, o->run.seed);
 	if (v->interval)

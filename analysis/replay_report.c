@@ -207,10 +207,10 @@ int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 {
 	const struct unpriced u = unpriced(o, r);
 
-	fprintf(to, "%s under %s, preset %s, MMU %s, CPU %s, priced as %s\n\n",
-		o->trace ? o->trace : o->scenario, o->dirty, r->preset,
-		mmu_kind_name(run_mmu(r->preset, o->long_mode)), run_cpu(o),
-		profile_machine(o->profile));
+	fprintf(to, "%s under %s%s%s, preset %s, MMU %s, CPU %s, priced as %s\n\n",
+		o->trace ? o->trace : o->scenario, o->dirty, o->spte ? " and " : "",
+		o->spte ? o->spte : "", r->preset, mmu_kind_name(run_mmu(r->preset, o->long_mode)),
+		run_cpu(o), profile_machine(o->profile));
 	int err = print_calls(o, r, to);
 
 	err = err ? err : print_figures(o, r, to);

@@ -204,6 +204,7 @@ static int create(struct guest_run *run, struct cache **cache)
 				       .mode = o->long_mode ? GUEST_LONG64 : GUEST_FLAT32,
 				       .preset = run->in->preset,
 				       .dirty = o->dirty,
+				       .spte = o->spte,
 				       .personality = o->personality,
 				       .eager_page_split = o->eager_page_split,
 				       .cache = *cache,

@@ -9,6 +9,7 @@
 
 enum {
 	OPT_DIRTY = 256,
+	OPT_SPTE,
 	OPT_PROFILE,
 	OPT_SCENARIO,
 	OPT_KERNEL,
@@ -30,6 +31,7 @@ enum {
 };
 static const struct option common[] = {
 	{"dirty", required_argument, NULL, OPT_DIRTY},
+	{"spte", required_argument, NULL, OPT_SPTE},
 	{"profile", required_argument, NULL, OPT_PROFILE},
 	{"scenario", required_argument, NULL, OPT_SCENARIO},
 	{"kernel", required_argument, NULL, OPT_KERNEL},
@@ -92,6 +94,9 @@ static bool parse_common(struct run_args *a, int opt, const char *name)
 	switch (opt) {
 	case OPT_DIRTY:
 		a->dirty = optarg;
+		break;
+	case OPT_SPTE:
+		a->run->spte = optarg;
 		break;
 	case OPT_PROFILE:
 		a->profile = optarg;
@@ -174,9 +179,10 @@ static int parse_rest(struct run_args *a, int argc, char **argv)
 	if (a->store && (a->run->running || a->run->long_mode))
 		return cli_usage(a->verb, "--store and --%s exclude each other",
 				 a->run->running ? "running" : "long-mode");
-	if (a->store && (a->run->host_level || a->run->host_memory || a->run->eager_page_split))
-		return cli_usage(a->verb, "--store excludes --host-pages, --host-memory and "
-					  "--eager-page-split");
+	if (a->store &&
+	    (a->run->host_level || a->run->host_memory || a->run->eager_page_split || a->run->spte))
+		return cli_usage(a->verb, "--store excludes --host-pages, --host-memory, "
+					  "--eager-page-split and --spte");
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv exclude each other");
 	return 0;
@@ -221,5 +227,7 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	for (size_t i = 0; i < n; i++)
 		if (policy_parse(FAMILY_DIRTY, policies[i], a->run->errors, &desc, &params))
 			return EXIT_USAGE;
+	if (a->run->spte && policy_parse(FAMILY_SPTE, a->run->spte, a->run->errors, &desc, &params))
+		return EXIT_USAGE;
 	return 0;
 }

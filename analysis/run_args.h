@@ -29,7 +29,8 @@ struct run_args {
  * exactly one input; no policy or no profile. With --help the rest is not looked at. */
 int run_args_parse(struct run_args *a, int argc, char **argv);
 
-/* Whether there are these policies, with these parameters: 0 or an exit code, its message printed.
+/* Whether there are these dirty policies, with these parameters, and the spte policy: 0 or an exit
+ * code, its message printed.
  */
 int run_args_policies(const struct run_args *a, const char *const *policies, size_t n);
 
@@ -40,6 +41,9 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	"survives\n"                                                                               \
 	"                        exits: amd, intel, ... (kvmsim list); all evidence is of tcg,\n"  \
 	"                        whatever the profile\n"                                           \
+	"  --spte NAME[,K=V...]  what is remembered of accesses to devices, and how guests' "      \
+	"page\n"                                                                                   \
+	"                        tables are followed (kvmsim list; default: the preset's)\n"       \
 	"  --interval N          guest instructions between collections, a multiple of the\n"      \
 	"                        trace's epoch (default: one epoch)\n"                             \
 	"  --slot NAME           memory slot to log, or all (default: the scenario's, all)\n"      \

@@ -10,6 +10,7 @@
 #include "model/host/ipi.h"
 #include "model/mmu/check.h"
 #include "model/policy/preset.h"
+#include "model/policy/spte.h"
 
 static const char *preset_name(size_t i)
 {
@@ -53,7 +54,6 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 {
 	const struct kvmsim_errsink *errors = sim_errors(o->sim);
 	const struct policy_desc *d;
-	struct policy_params none;
 	int r;
 
 	kvm->preset = preset_find(o->preset);
@@ -67,10 +67,14 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 	if (r)
 		return r;
 	kvm->dirty = dirty_policy_find(d->name, strlen(d->name));
-	r = policy_parse(FAMILY_SPTE, o->spte ? o->spte : kvm->preset->spte, errors, &d, &none);
+	r = policy_parse(FAMILY_SPTE, o->spte ? o->spte : kvm->preset->spte, errors, &d,
+			 &kvm->spte_params);
 	if (r)
 		return r;
 	kvm->spte = spte_policy_find(d->name, strlen(d->name));
+	kvm->prefetch = (unsigned)kvm->spte_params.value[SPTE_PREFETCH];
+	if (!kvm->prefetch)
+		kvm->prefetch = kvm->preset->prefetch;
 	kvm->ad_enabled = !kvm->tdp_enabled || kvm->cpu->nested_ad;
 	kvm->backend =
 		kvm->tdp_enabled && kvm->preset->tdp_mmu ? &mmu_backend_tdp : &mmu_backend_rmap;

@@ -50,7 +50,7 @@ struct kvm_vm_opts {
 	enum guest_paging_mode mode;
 	const char *preset;	 /* "6.1-shadow" (NULL), "6.1-tdp"...: algorithms */
 	const char *dirty;	 /* "mask", "hybrid", or "walk,key=value"; NULL: the preset's */
-	const char *spte;	 /* NULL: the preset's */
+	const char *spte;	 /* "none,flood=5"; NULL: the preset's */
 	const char *personality; /* "tcg", "amd", "intel", ...; NULL: "tcg" */
 	const struct kvm_observer *observer; /* may be NULL */
 	const struct kvm_watch *watch;	     /* of ioctls and stalls, may be NULL: watch.h */

@@ -96,6 +96,8 @@ struct kvm {
 	const struct dirty_policy *dirty;
 	struct policy_params dirty_params;
 	const struct spte_policy *spte;
+	struct policy_params spte_params; /* the first ones are enum spte_param's */
+	unsigned prefetch; /* aligned group of sptes filled per fault; below 2: only the one */
 	bool tdp_enabled;
 	bool ad_enabled;       /* the tables that KVM makes have A and D */
 	bool eager_page_split; /* mappings are split ahead of the stores, on this back end */

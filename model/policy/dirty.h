@@ -59,6 +59,5 @@ void dirty_protect_by_walk(struct task *t, struct kvm *kvm, struct kvm_memory_sl
 
 extern const struct dirty_policy dirty_walk, dirty_rmap_slot, dirty_mask, dirty_hybrid,
 	dirty_manual, dirty_pml, dirty_ring, dirty_lossy;
-extern const struct spte_policy spte_none;
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "model/policy/dirty.h"
 #include "model/policy/policy.h"
+#include "model/policy/spte.h"
 
 static const struct dirty_policy *const dirty_policies[] = {
 	&dirty_walk,   &dirty_rmap_slot, &dirty_mask, &dirty_hybrid,

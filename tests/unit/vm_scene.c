@@ -54,6 +54,7 @@ int scene_open(struct scene *s, const struct scene_opts *o)
 				 .mode = o->pte == SCENE_FLAT ? GUEST_FLAT32 : GUEST_LONG64,
 				 .preset = o->preset,
 				 .dirty = o->dirty,
+				 .spte = o->spte,
 				 .personality = o->personality,
 				 .watch = o->watch,
 				 .observer = &s->observer,

@@ -26,7 +26,7 @@ struct scene_opts {
 	uint64_t slot_pages;
 	uint32_t slot_flags;
 	unsigned n_vcpus; /* 0: 1 */
-	const char *preset, *dirty, *personality;
+	const char *preset, *dirty, *spte, *personality;
 	const struct kvm_watch *watch;
 	const char *params; /* lines of [param], NULL: none */
 	uint64_t background_sps, seed;

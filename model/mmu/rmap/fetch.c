@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/rmap/rmap.h"
 
-#include "model/policy/preset.h"
-
 /*
  * Filling shadow page tables: along the guest's own (fetch_guest_mapping) or straight to host
  * frames (direct_map), and the neighbours of the entry that faulted.
@@ -42,7 +40,7 @@ static bool direct_prefetch_run(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uns
 static void direct_prefetch(struct kvm_vcpu *v, uint64_t *sptep)
 {
 	struct kvm_mmu_page *sp = sptep_to_sp(sptep);
-	unsigned group = v->kvm->preset->prefetch, index = spte_index(sptep);
+	unsigned group = v->kvm->prefetch, index = spte_index(sptep);
 	unsigned first = index & ~(group - 1), start = first;
 	bool open = false;
 
@@ -149,7 +147,7 @@ static bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t 
 static void guest_prefetch(struct kvm_vcpu *v, const struct guest_walk *gw, uint64_t *sptep)
 {
 	struct kvm_mmu_page *sp = sptep_to_sp(sptep);
-	unsigned group = v->kvm->preset->prefetch, index = spte_index(sptep);
+	unsigned group = v->kvm->prefetch, index = spte_index(sptep);
 	unsigned first = index & ~(group - 1);
 
 	if (sp->role.level > PG_LEVEL_4K || group < 2)
@@ -171,7 +169,7 @@ static void guest_prefetch(struct kvm_vcpu *v, const struct guest_walk *gw, uint
 static bool gpte_changed(struct kvm_vcpu *v, struct guest_walk *gw, int level)
 {
 	gpa_t gpa = gw->pte_gpa[level - 1];
-	unsigned group = v->kvm->preset->prefetch;
+	unsigned group = v->kvm->prefetch;
 
 	charge(v->task, COUNT_gpte_check, 1);
 	touch_shared(v->task);

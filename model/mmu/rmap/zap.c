@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/rmap/rmap.h"
 
+#include "model/policy/spte.h"
+
 /* The kernel's: keep this many pages free for one fault, and refill up to so many. */
 #define MIN_FREE_MMU_PAGES 5
 #define REFILL_PAGES	   25
-
-/* Emulated writes to one table without a walk through it, until it counts as no table any more. */
-#define WRITE_FLOODING 3
 
 static void unlink_hash(struct kvm_mmu_page *sp)
 {
@@ -166,6 +165,14 @@ static bool write_misaligned(gpa_t gpa, unsigned bytes)
 	return ((offset ^ (offset + bytes - 1)) & ~7u) || bytes < 4;
 }
 
+/* So many emulated writes without a walk through the table: it counts as no table any more. */
+static bool write_flooding(const struct kvm *kvm, struct kvm_mmu_page *sp)
+{
+	uint64_t most = kvm->spte_params.value[SPTE_FLOOD];
+
+	return sp->role.level > PG_LEVEL_4K && ++sp->write_flooding >= most && most;
+}
+
 void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
 {
 	struct kvm *kvm = v->kvm;
@@ -192,8 +199,7 @@ void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
 		uint64_t *sptep;
 
 		charge(t, COUNT_sp_hash, 1);
-		if (write_misaligned(gpa, bytes) ||
-		    (sp->role.level > PG_LEVEL_4K && ++sp->write_flooding >= WRITE_FLOODING)) {
+		if (write_misaligned(gpa, bytes) || write_flooding(kvm, sp)) {
 			prepare_zap_page(t, kvm, sp, &invalid, &nr);
 			kvm->stat[STAT_mmu_flooded]++;
 			continue;

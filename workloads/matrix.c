@@ -20,11 +20,48 @@ static const struct matrix_case {
 	{"D_4096", mx_case_d_4096, true},
 	{"D_mix", mx_case_d_mix, true},
 	{"D_2vcpu", mx_case_d_2vcpu, true},
+	{"E_caching0", mx_case_e_caching0, true},
+	{"E_caching1", mx_case_e_caching1, true},
+	{"F_2vcpu", mx_case_f_2vcpu, false},
+	{"F_ad_2m", mx_case_f_ad_2m, false},
+	{"F_ad_4k", mx_case_f_ad_4k, false},
+	{"F_cr3_2sep", mx_case_f_cr3, false},
+	{"F_cr3_2shared", mx_case_f_cr3, false},
+	{"F_cr3_4sep", mx_case_f_cr3, false},
+	{"F_cr3_4shared", mx_case_f_cr3, false},
+	{"F_cr3_5sep", mx_case_f_cr3, false},
+	{"F_cr3_5shared", mx_case_f_cr3, false},
+	{"F_cr3_6sep", mx_case_f_cr3, false},
+	{"F_cr3_6shared", mx_case_f_cr3, false},
+	{"F_flood_2then1", mx_case_f_flood, false},
+	{"F_flood_inc", mx_case_f_flood, false},
+	{"F_flood_unused", mx_case_f_flood, false},
+	{"F_flood_unused_read", mx_case_f_flood, false},
+	{"F_flood_used", mx_case_f_flood, false},
+	{"F_flood_used_read", mx_case_f_flood, false},
+	{"F_flood_w1_off0", mx_case_f_flood, false},
+	{"F_flood_w1_off1", mx_case_f_flood, false},
+	{"F_flood_w4_off4", mx_case_f_flood, false},
+	{"F_flood_xchg8", mx_case_f_flood, false},
+	{"F_pde", mx_case_f_pde, false},
+	{"F_pde1", mx_case_f_pde1, false},
+	{"F_pde_inv_read", mx_case_f_pde_inv_read, false},
+	{"F_pde_read", mx_case_f_pde_read, false},
+	{"F_pml4", mx_case_f_pml4, false},
+	{"F_ptebytes", mx_case_f_ptebytes, false},
+	{"F_recycle", mx_case_f_recycle, false},
+	{"F_remap", mx_case_f_remap, false},
+	{"F_remap8", mx_case_f_remap8, false},
+	{"F_remap8_inv", mx_case_f_remap8_inv, false},
+	{"F_remap_inv", mx_case_f_remap_inv, false},
+	{"F_rorw", mx_case_f_rorw, false},
+	{"F_wpt", mx_case_f_wpt, false},
 	{"G_eagerY", mx_case_g_eager_y, true},
 	{"G_eagerN", mx_case_g_eager_n, true},
 	{"G_mixY", mx_case_g_mix_y, true},
 	{"G_mixN", mx_case_g_mix_n, true},
 	{"H", mx_case_h, true},
+	{"I", mx_case_i, true},
 	{"J", mx_case_j, true},
 	{"J_mid", mx_case_j_mid, true},
 	{"J_absent", mx_case_j_absent, true},
@@ -65,6 +102,11 @@ static const char *const pattern_names[N_MATRIX_PATTERNS] = {
 	[MATRIX_RANDOM] = "random",
 	[MATRIX_CLUSTERED16] = "clustered16",
 	[MATRIX_HALVES] = "halves",
+	[MATRIX_ROUNDROBIN] = "roundrobin",
+	[MATRIX_W1] = "w1",
+	[MATRIX_W4] = "w4",
+	[MATRIX_W8] = "w8",
+	[MATRIX_XCHG8] = "xchg8",
 };
 
 const char *matrix_pattern_name(enum matrix_pattern p)
@@ -162,7 +204,11 @@ int matrix_run(const struct matrix_opts *opts)
 	m = calloc(1, sizeof(*m));
 	if (m) {
 		m->pages = malloc(MX_LIST_ENTRIES * sizeof(*m->pages));
-		m->bitmap = calloc((opts->slot_pages + 63) / 64, sizeof(*m->bitmap));
+		m->bitmap = calloc(
+			(opts->slot_pages > MX_SLOT0_PAGES ? opts->slot_pages : MX_SLOT0_PAGES) /
+					64 +
+				1,
+			sizeof(*m->bitmap));
 	}
 	if (!m || !m->pages || !m->bitmap) {
 		err = kvmsim_err(opts->errors, KVMSIM_ENOMEM, "matrix: out of memory");

@@ -30,6 +30,13 @@ enum matrix_pattern {
 	MATRIX_RANDOM,
 	MATRIX_CLUSTERED16,
 	MATRIX_HALVES, /* of two vCPUs, each its half of the slot */
+	/* no patterns of pages, but what the column says in cases E and F: a device's pages in
+	 * turn; the width of a store, or an exchange */
+	MATRIX_ROUNDROBIN,
+	MATRIX_W1,
+	MATRIX_W4,
+	MATRIX_W8,
+	MATRIX_XCHG8,
 	N_MATRIX_PATTERNS
 };
 /* The word for it in the file; the pattern of that name or -1. */

@@ -149,6 +149,13 @@ int mx_setup(struct matrix *m)
 	return run_loop(m, "setup", MX_CODE_READ, MX_LIST_PAGES);
 }
 
+int mx_loop_list(struct matrix *m, const char *phase, uint64_t code, const uint32_t *pages,
+		 uint64_t n)
+{
+	put_list(m, m->vcpu, pages, n, MX_TEST);
+	return run_loop(m, phase, code, n);
+}
+
 int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
 {
 	enum matrix_pattern p = m->pattern == MATRIX_NO_PATTERN ? MATRIX_SEQUENTIAL : m->pattern;
@@ -176,8 +183,7 @@ int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n)
 					  m->o->test_case, phase, m->pages[i],
 					  (unsigned long long)m->o->slot_pages);
 	}
-	put_list(m, m->vcpu, m->pages, n, MX_TEST);
-	return run_loop(m, phase, code, n);
+	return mx_loop_list(m, phase, code, m->pages, n);
 }
 
 /* ---- two vCPUs ---- */

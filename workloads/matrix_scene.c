@@ -6,19 +6,7 @@
 #include "model/sim/ledger.h"
 #include "workloads/matrix_scene.h"
 
-/* The guest's page tables. 4K tables of the test pages end where the device's table begins. */
-#define PML4	    0x10000ull
-#define PDPT	    0x11000ull
-#define PD(g)	    (0x12000ull + (g)*0x1000ull)
-#define PT_LOW	    0x20000ull
-#define PT_TEST(i)  (0x21000ull + (i)*0x1000ull)
-#define PT_MMIO	    0x60000ull
-#define MMIO	    0xe0000000ull
-#define SLOT0_PAGES 512ull
-#define TABLE_ENTRY 0x27ull /* P RW US A */
-#define LEAF_4K	    0x67ull /* P RW US A D */
-#define LEAF_2M	    0xe7ull /* the same, and PS */
-#define CHUNK_SHIFT 21	    /* log2 of what a 2M PTE maps */
+#define CHUNK_SHIFT 21 /* log2 of what a 2M PTE maps */
 
 #define SLOT0 0
 
@@ -26,14 +14,14 @@
 
 static void put(struct matrix *m, uint64_t gpa, uint64_t value)
 {
-	kvm_write_guest_u64(m->kvm, gpa, value);
+	kvm_write_guest_u64(m->kvm, gpa, m->clear_ad ? value & ~MX_ACCESSED_DIRTY : value);
 }
 
 static void tables_2m(struct matrix *m)
 {
 	for (uint64_t g = 0; g < 4; g++) {
 		for (uint64_t i = 0; i < 512; i++)
-			put(m, PD(g) + i * 8, g << 30 | i << CHUNK_SHIFT | LEAF_2M);
+			put(m, MX_PD(g) + i * 8, g << 30 | i << CHUNK_SHIFT | MX_LEAF_2M);
 	}
 }
 
@@ -41,27 +29,27 @@ static void tables_4k(struct matrix *m)
 {
 	uint64_t chunks = (m->o->slot_pages + 511) / 512;
 
-	put(m, PD(0), PT_LOW | TABLE_ENTRY);
+	put(m, MX_PD(0), MX_PT_LOW | MX_TABLE_ENTRY);
 	for (uint64_t i = 0; i < 512; i++)
-		put(m, PT_LOW + i * 8, i << 12 | LEAF_4K);
+		put(m, MX_PT_LOW + i * 8, i << 12 | MX_LEAF_4K);
 	for (uint64_t c = 0; c < chunks; c++) {
-		put(m, PD(0) + (128 + c) * 8, PT_TEST(c) | TABLE_ENTRY);
+		put(m, MX_PD(0) + (128 + c) * 8, MX_PT_TEST(c) | MX_TABLE_ENTRY);
 		for (uint64_t i = 0; i < 512; i++)
-			put(m, PT_TEST(c) + i * 8,
-			    (MX_TEST + (c << CHUNK_SHIFT) + (i << 12)) | LEAF_4K);
+			put(m, MX_PT_TEST(c) + i * 8,
+			    (MX_TEST + (c << CHUNK_SHIFT) + (i << 12)) | MX_LEAF_4K);
 	}
-	put(m, PD(3) + 256 * 8, PT_MMIO | TABLE_ENTRY);
+	put(m, MX_PD(3) + 256 * 8, MX_PT_MMIO | MX_TABLE_ENTRY);
 	for (uint64_t i = 0; i < 512; i++)
-		put(m, PT_MMIO + i * 8, (MMIO + (i << 12)) | LEAF_4K);
+		put(m, MX_PT_MMIO + i * 8, (MX_MMIO + (i << 12)) | MX_LEAF_4K);
 }
 
 static void page_tables(struct matrix *m)
 {
 	if (m->o->pte == MATRIX_PTE_NONE)
 		return;
-	put(m, PML4, PDPT | TABLE_ENTRY);
+	put(m, MX_PML4, MX_PDPT | MX_TABLE_ENTRY);
 	for (uint64_t g = 0; g < 4; g++)
-		put(m, PDPT + g * 8, PD(g) | TABLE_ENTRY);
+		put(m, MX_PDPT + g * 8, MX_PD(g) | MX_TABLE_ENTRY);
 	if (m->o->pte == MATRIX_PTE_2M)
 		tables_2m(m);
 	else
@@ -89,24 +77,35 @@ static int make_vcpu(struct matrix *m, uint32_t i)
 		return err;
 	vcpu_bind(m->vcpus[i], m->t);
 	if (m->o->pte != MATRIX_PTE_NONE)
-		vcpu_set_cr3(m->vcpus[i], PML4);
+		vcpu_set_cr3(m->vcpus[i], MX_PML4);
 	return 0;
+}
+
+static int set_slot0(struct matrix *m, uint32_t flags)
+{
+	const struct kvm_memory_region low = {.slot = SLOT0,
+					      .flags = flags,
+					      .base_gfn = 0,
+					      .npages = MX_SLOT0_PAGES,
+					      .host_populated = true};
+
+	return kvm_set_user_memory_region(m->t, m->kvm, &low);
 }
 
 static int vmm(struct task *t, void *arg)
 {
-	static const struct kvm_memory_region low = {
-		.slot = SLOT0, .base_gfn = 0, .npages = SLOT0_PAGES, .host_populated = true};
 	struct matrix *m = arg;
 	int err;
 
 	m->t = t;
 	page_tables(m);
-	err = kvm_set_user_memory_region(t, m->kvm, &low);
+	err = set_slot0(m, 0);
 	err = err ? err : set_slot1(m, m->slot_flags);
 	for (uint32_t i = 0; i < (m->n_vcpus ? m->n_vcpus : 1) && !err; i++)
 		err = make_vcpu(m, i);
 	m->vcpu = m->vcpus[0];
+	if (!err && m->prepare)
+		err = m->prepare(m);
 	err = err ? err : mx_setup(m);
 	err = err ? err : m->body(m);
 	if (!err && m->o->check)
@@ -125,6 +124,7 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
 				 .mode = m->o->mmu == MMU_SHADOW_FLAT32 ? GUEST_FLAT32
 									: GUEST_LONG64,
 				 .dirty = m->dirty ? m->dirty : m->o->dirty,
+				 .spte = m->spte,
 				 .personality = "tcg",
 				 .eager_page_split = m->eager_page_split,
 				 .observer = &observer,
@@ -287,19 +287,42 @@ int mx_log(struct matrix *m, const char *phase, bool on)
 	return err ? err : mx_end(m, NULL, 0);
 }
 
-int mx_get(struct matrix *m, const char *phase)
+static int get_slot(struct matrix *m, const char *phase, uint32_t slot, uint64_t pages)
 {
-	uint64_t words = (m->o->slot_pages + 63) / 64;
+	uint64_t words = (pages + 63) / 64;
 	int64_t n_dirty = 0;
 	long r;
 
 	mx_begin(m, phase);
-	r = kvm_get_dirty_log(m->t, m->kvm, MX_SLOT, m->bitmap);
+	r = kvm_get_dirty_log(m->t, m->kvm, slot, m->bitmap);
 	if (r < 0)
 		return (int)r;
 	for (uint64_t i = 0; i < words; i++)
 		n_dirty += __builtin_popcountll(m->bitmap[i]);
 	return mx_end(m, "ndirty", n_dirty);
+}
+
+int mx_get(struct matrix *m, const char *phase)
+{
+	return get_slot(m, phase, MX_SLOT, m->o->slot_pages);
+}
+
+int mx_log_slot0(struct matrix *m, const char *phase)
+{
+	int err;
+
+	mx_begin(m, phase);
+	err = set_slot0(m, KVM_MEM_LOG_DIRTY_PAGES);
+	return err ? err : mx_end(m, NULL, 0);
+}
+
+int mx_get_slot0_k(struct matrix *m, const char *base, int k)
+{
+	char phase[40];
+
+	snprintf(phase, sizeof(phase), "%s_k%d", base, k);
+	mx_key(m, m->pattern, m->nr_dirty, k);
+	return get_slot(m, phase, SLOT0, MX_SLOT0_PAGES);
 }
 
 int mx_clear(struct matrix *m, const char *phase, uint64_t chunk)

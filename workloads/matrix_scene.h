@@ -25,10 +25,25 @@
 #define MX_LIST_ENTRIES	  (MX_LIST_PAGES * 4096 / 4)
 #define MX_VCPUS	  2ull /* at most; of two each has half of the lists' room */
 #define MX_VCPU_ENTRIES	  (MX_LIST_ENTRIES / MX_VCPUS)
+#define MX_SLOT0_PAGES	  512ull
 #define MX_SLOT		  1 /* the test pages */
 #define MX_TEST		  0x10000000ull
+#define MX_TEST_PAGE(i)	  (MX_TEST + (i)*4096ull)
 #define MX_MAX_CHUNKS	  63ull /* 4K tables for the test pages end where the device's begins */
 #define MX_MAX_SLOT_PAGES (1ull << 17) /* up to 0x30000000 */
+
+/* The guest's page tables. 4K tables of the test pages end where the device's table begins. */
+#define MX_PML4		  0x10000ull
+#define MX_PDPT		  0x11000ull
+#define MX_PD(g)	  (0x12000ull + (g)*0x1000ull)
+#define MX_PT_LOW	  0x20000ull
+#define MX_PT_TEST(i)	  (0x21000ull + (i)*0x1000ull)
+#define MX_PT_MMIO	  0x60000ull
+#define MX_MMIO		  0xe0000000ull /* no slot is here, but for a while in case E */
+#define MX_TABLE_ENTRY	  0x27ull	/* P RW US A */
+#define MX_LEAF_4K	  0x67ull	/* P RW US A D */
+#define MX_LEAF_2M	  0xe7ull	/* the same, and PS */
+#define MX_ACCESSED_DIRTY 0x60ull
 
 /* ---- counting (matrix_events.c) ---- */
 
@@ -71,6 +86,13 @@ struct mx_ring {
 	int64_t full, collected, returned;
 };
 
+/* The op list that is being made or run: see matrix_interp.h. */
+struct mx_interp {
+	struct kvm_vcpu *vcpu;
+	uint64_t end, at; /* the next op that is appended; that is run */
+	int64_t mmio_exits;
+};
+
 struct matrix {
 	const struct matrix_opts *o;
 	/* what the next phase's key says */
@@ -79,12 +101,17 @@ struct matrix {
 	uint64_t first_page; /* is added to each page of its list */
 	/* the VM */
 	const char *dirty; /* the case's own policy; NULL: the options' */
+	const char *spte;  /* NULL: the preset's */
 	uint32_t slot_flags;
+	bool clear_ad;	     /* the guest's tables begin without A and D */
 	unsigned host_level; /* of slot 1's pages */
 	bool host_anonymous, host_absent;
 	enum kvm_eager_page_split eager_page_split;
-	uint32_t n_vcpus; /* 0: one */
-	bool had_threads; /* the VMM has made threads before */
+	uint32_t n_vcpus;		  /* 0: one */
+	bool had_threads;		  /* the VMM has made threads before */
+	int (*prepare)(struct matrix *m); /* before `setup`; may be NULL */
+	int turn;			  /* of a case that makes the same VM several times */
+	int64_t device_pages;		  /* case E's */
 	int (*body)(struct matrix *m);
 	struct sim *sim;
 	struct task *t;
@@ -99,6 +126,7 @@ struct matrix {
 	struct mx_result results[3]; /* what it has besides mx_end()'s */
 	size_t n_results;
 	struct mx_ring ring;
+	struct mx_interp interp;
 	struct matrix_quantity quantities[MX_MAX_QUANTITIES];
 	/* kept over the VMs */
 	struct mx_seen *seen;
@@ -126,6 +154,9 @@ int mx_setup(struct matrix *m);
 /* One phase: a loop at @code over the first @n pages of the key's pattern (none: in order); KVM_RUN
  * until OUT. */
 int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n);
+/* The same over the @n pages of slot 1 in @pages. */
+int mx_loop_list(struct matrix *m, const char *phase, uint64_t code, const uint32_t *pages,
+		 uint64_t n);
 /* Both vCPUs' loops at @code, @n turns over their lists each, in threads of their own that have
  * begun when this returns; and until they have ended. @threads has MX_VCPUS elements. */
 struct mx_thread {
@@ -145,6 +176,10 @@ int mx_log(struct matrix *m, const char *phase, bool on);
 int mx_set_log(struct matrix *m, bool on);
 /* One phase: GET_DIRTY_LOG of slot 1. */
 int mx_get(struct matrix *m, const char *phase);
+/* One phase: slot 0, which has the guest's tables, begins to be logged; and GET_DIRTY_LOG of it,
+ * the phase is called @base_k@k, its round is @k. */
+int mx_log_slot0(struct matrix *m, const char *phase);
+int mx_get_slot0_k(struct matrix *m, const char *base, int k);
 /* One phase: CLEAR_DIRTY_LOG of slot 1, all of it, for what the last mx_get() got, in chunks of
  * @chunk pages. */
 int mx_clear(struct matrix *m, const char *phase, uint64_t chunk);
@@ -182,11 +217,32 @@ int mx_case_d_256(struct matrix *m);
 int mx_case_d_4096(struct matrix *m);
 int mx_case_d_mix(struct matrix *m);
 int mx_case_d_2vcpu(struct matrix *m);
+int mx_case_e_caching0(struct matrix *m);
+int mx_case_e_caching1(struct matrix *m);
+int mx_case_f_2vcpu(struct matrix *m);
+int mx_case_f_ad_2m(struct matrix *m);
+int mx_case_f_ad_4k(struct matrix *m);
+int mx_case_f_cr3(struct matrix *m);
+int mx_case_f_flood(struct matrix *m);
+int mx_case_f_pde(struct matrix *m);
+int mx_case_f_pde1(struct matrix *m);
+int mx_case_f_pde_inv_read(struct matrix *m);
+int mx_case_f_pde_read(struct matrix *m);
+int mx_case_f_pml4(struct matrix *m);
+int mx_case_f_ptebytes(struct matrix *m);
+int mx_case_f_recycle(struct matrix *m);
+int mx_case_f_remap(struct matrix *m);
+int mx_case_f_remap8(struct matrix *m);
+int mx_case_f_remap8_inv(struct matrix *m);
+int mx_case_f_remap_inv(struct matrix *m);
+int mx_case_f_rorw(struct matrix *m);
+int mx_case_f_wpt(struct matrix *m);
 int mx_case_g_eager_y(struct matrix *m);
 int mx_case_g_eager_n(struct matrix *m);
 int mx_case_g_mix_y(struct matrix *m);
 int mx_case_g_mix_n(struct matrix *m);
 int mx_case_h(struct matrix *m);
+int mx_case_i(struct matrix *m);
 int mx_case_p_quiet(struct matrix *m);
 int mx_case_p_get(struct matrix *m);
 int mx_case_p_clear(struct matrix *m);

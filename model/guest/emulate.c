@@ -25,7 +25,17 @@ static int emulate_mmio(struct kvm_vcpu *v, gfn_t gfn, uint64_t need)
 			.code = write ? MMIO_WRITE : MMIO_UNSATISFIED_READ);
 	v->stat[STAT_mmio_exits]++;
 	v->mmio_read_pending = !write;
+	v->mmio_gfn = gfn;
 	return vcpu_to_userspace(v, KVM_EXIT_MMIO);
+}
+
+int vcpu_complete_mmio(struct kvm_vcpu *v)
+{
+	if (!v->mmio_store_follows)
+		return vcpu_ready(v);
+	v->mmio_store_follows = false;
+	kvm_run_begin(v);
+	return emulate_mmio(v, v->mmio_gfn, PFERR_WRITE);
 }
 
 int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsigned len,

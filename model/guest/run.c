@@ -5,7 +5,7 @@
 #include "model/guest/vcpu.h"
 #include "model/host/ipi.h"
 
-static void kvm_run_begin(struct kvm_vcpu *v)
+void kvm_run_begin(struct kvm_vcpu *v)
 {
 	charge(v->task, COUNT_kvm_run, 1);
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_fpu, .code = 1);

@@ -12,6 +12,8 @@ enum { MMIO_UNSATISFIED_READ, MMIO_READ, MMIO_WRITE };
 
 /* ---- run.c ---- */
 
+/* KVM_RUN begins. */
+void kvm_run_begin(struct kvm_vcpu *v);
 /* In guest mode, with every message that is due seen, synced. 0 or a negative error. */
 int vcpu_ready(struct kvm_vcpu *v);
 /* VM exit for @reason (EXIT_*): the vCPU is outside guest mode. */

@@ -171,6 +171,7 @@ int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)
 
 	if (v->kvm->cpu->rmw_reads_first) {
 		r = vcpu_read(v, gva, len, &old);
+		v->mmio_store_follows = r == VCPU_USERSPACE;
 		if (r)
 			return r;
 	}

@@ -49,10 +49,16 @@ void vcpu_set_regs(struct kvm_vcpu *v);
 int vcpu_fetch(struct kvm_vcpu *v, uint64_t gva);
 int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value);
 int vcpu_write(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);
-/* Read-modify-write; whether the first fault is a read is the CPU personality's. */
+/* Read-modify-write; whether the first fault is a read is the CPU personality's. Of a device's
+ * register: VCPU_USERSPACE for the read, and vcpu_complete_mmio() does the rest. */
 int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);
 int vcpu_invlpg(struct kvm_vcpu *v, uint64_t gva);
 int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3);
+/* After VCPU_USERSPACE with KVM_EXIT_MMIO, when the VMM has acted: KVM_RUN finishes the
+ * instruction. 0: the guest goes on after it; VCPU_USERSPACE: it exits once more, as a
+ * read-modify-write does for its store. Optional where the instruction has one access: the next
+ * call does the same. */
+int vcpu_complete_mmio(struct kvm_vcpu *v);
 /* OUT to a port that userspace emulates: VCPU_USERSPACE with exit reason IO. */
 int vcpu_out(struct kvm_vcpu *v, uint16_t port);
 int vcpu_hlt(struct kvm_vcpu *v);

@@ -189,12 +189,14 @@ struct kvm_vcpu {
 	/* run state */
 	enum vcpu_mode mode;
 	uint32_t requests;
-	cycles_t entered;	/* time of the last entry; for the checkers */
-	bool in_run;		/* inside KVM_RUN */
-	uint32_t exit_reason;	/* enum kvm_exit_reason of the pending userspace exit */
-	gfn_t fault_gfn;	/* of the fault handled last */
-	uint64_t rip;		/* of the instruction fetched last: the emulator reads it */
-	bool mmio_read_pending; /* userspace is to answer a read of a device */
+	cycles_t entered;	 /* time of the last entry; for the checkers */
+	bool in_run;		 /* inside KVM_RUN */
+	uint32_t exit_reason;	 /* enum kvm_exit_reason of the pending userspace exit */
+	gfn_t fault_gfn;	 /* of the fault handled last */
+	uint64_t rip;		 /* of the instruction fetched last: the emulator reads it */
+	bool mmio_read_pending;	 /* userspace is to answer a read of a device */
+	bool mmio_store_follows; /* the read is the first half of a read-modify-write */
+	gfn_t mmio_gfn;		 /* of the device's page that was accessed last */
 	struct {
 		cycles_t start;
 		unsigned exit;

@@ -51,7 +51,7 @@ static void pattern_names(void)
 	for (int p = 0; p < N_MATRIX_PATTERNS; p++)
 		CU_ASSERT_EQUAL(matrix_pattern_find(matrix_pattern_name((enum matrix_pattern)p)),
 				p);
-	CU_ASSERT_EQUAL(matrix_pattern_find("roundrobin"), -1);
+	CU_ASSERT_EQUAL(matrix_pattern_find("roundabout"), -1);
 }
 
 /* ---- the reference's names of events ---- */

@@ -9,8 +9,8 @@ void emulate_instruction(struct kvm_vcpu *v)
 
 	charge(v->task, COUNT_emulate, 1);
 	v->stat[STAT_insn_emulation]++;
-	if (!v->kvm->cpu->insn_bytes && v->kvm->guest_paging)
-		(void)guest_walk_addr(v, &gw, v->rip, PFERR_FETCH);
+	if (!v->kvm->cpu->insn_bytes && v->paging.level)
+		(void)guest_walk_addr(v, &gw, v->rip, PFERR_FETCH | vcpu_user(v));
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_emulate_insn,
 			.gfn = v->rip >> PAGE_SHIFT);
 }
@@ -51,8 +51,8 @@ int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsi
 	emulate_instruction(v);
 	if (!memslot_now(v->task, kvm, gfn))
 		return emulate_mmio(v, gfn, need);
-	if (kvm->guest_paging) {
-		if (!guest_walk_addr(v, &gw, gva, need))
+	if (v->paging.level) {
+		if (!guest_walk_addr(v, &gw, gva, need | vcpu_user(v)))
 			return guest_fault_error(v, gva, gw.fault_code);
 		gpa = gw.gfn << PAGE_SHIFT | (gva & (PAGE_SIZE - 1));
 	}

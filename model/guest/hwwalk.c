@@ -24,26 +24,37 @@ static uint64_t spte_grants(uint64_t spte)
 	       (spte & PT_NX ? 0 : EPT_VIOLATION_EXECUTABLE);
 }
 
-/* Through the tables that KVM made. @need: PFERR_WRITE, PFERR_FETCH. True with the last entry and
- * its level, or false with the error code's PRESENT bit in f->code. An entry without A and D counts
- * as accessed and dirty. */
+/* What the CPU makes of an spte's bits, and of all of a table's: only the last entry takes away. */
+static unsigned spte_access(uint64_t spte)
+{
+	return (spte & PT_NX ? 0 : ACC_EXEC) | (spte_writable(spte) ? ACC_WRITE : 0) |
+	       (spte & PT_USER ? ACC_USER : 0);
+}
+
+/* Through the tables that KVM made. @need: PFERR_WRITE, PFERR_FETCH, PFERR_USER. True with the last
+ * entry and its level, or false with the error code's PRESENT bit in f->code. An entry without A
+ * and D counts as accessed and dirty. */
 static bool walk_kvm_tables(struct kvm_vcpu *v, uint64_t addr, uint64_t need, uint64_t *leaf,
 			    int *leaf_level, struct hw_fault *f)
 {
 	struct kvm_mmu_page *sp = v->root.sp ? v->root.sp : v->pae_root[(addr >> 30) & 3];
 	bool ad = v->kvm->ad_enabled;
+	unsigned access = ACC_ALL;
 
 	task_assert_first(v->task, "sptes, as hardware does");
 	f->code = f->grants = 0;
 	if (v->kvm->tdp_enabled && addr >> 48) /* no nested table reaches so far */
+		return false;
+	if (!sp) /* a PDPTE that is not present */
 		return false;
 	for (int level = sp->role.level;; level--) {
 		uint64_t *sptep = &sp->spt[pt_index(addr, level)], spte = *sptep;
 
 		if (!(spte & PT_PRESENT))
 			return false;
-		if (((need & PFERR_WRITE) && !spte_writable(spte)) ||
-		    ((need & PFERR_FETCH) && (spte & PT_NX))) {
+		access &= spte_access(spte);
+		if (spte_last(spte, level) &&
+		    permission_fault(v->paging.hw_permissions, access, need)) {
 			f->code = PFERR_PRESENT;
 			f->grants = spte_grants(spte);
 			return false;
@@ -71,7 +82,7 @@ void vcpu_prefetch_walk(const struct kvm_vcpu *v, gva_t gva)
 {
 	const struct kvm_mmu_page *sp = v->root.sp ? v->root.sp : v->pae_root[(gva >> 30) & 3];
 
-	if (!sp || (v->kvm->tdp_enabled && v->kvm->guest_paging))
+	if (!sp || (v->kvm->tdp_enabled && v->paging.level))
 		return;
 	for (int level = sp->role.level;; level--) {
 		const uint64_t *sptep = &sp->spt[pt_index(gva, level)];
@@ -89,14 +100,8 @@ void vcpu_prefetch_walk(const struct kvm_vcpu *v, gva_t gva)
 struct hw_translation {
 	gfn_t gfn;
 	int level; /* of the page that all tables map alike: the smallest of theirs */
-	bool writable, dirty, executable;
+	bool readable, writable, dirty, executable;
 };
-
-/* PFERR_RSVD where a guest entry sets a bit that it must not: EFER.NXE is 0. */
-static uint64_t reserved_bits(uint64_t pte, int level)
-{
-	return (pte & PT_NX) || (level == ROOT_LEVEL_4 && (pte & PT_PAGE_SIZE)) ? PFERR_RSVD : 0;
-}
 
 /* One entry of the guest's tables, read or changed. */
 static bool walk_to_table(struct kvm_vcpu *v, gpa_t gpa, uint64_t need, struct hw_fault *f)
@@ -105,85 +110,139 @@ static bool walk_to_table(struct kvm_vcpu *v, gpa_t gpa, uint64_t need, struct h
 	int level;
 
 	f->addr = gpa;
-	if (walk_kvm_tables(v, gpa, need, &leaf, &level, f))
+	if (walk_kvm_tables(v, gpa, need | PFERR_USER, &leaf, &level, f))
 		return true;
 	f->code |= PFERR_GUEST_PAGE | PFERR_USER | need;
 	return false;
 }
 
-static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_translation *tr,
-			struct hw_fault *f)
+/* The guest's own fault. */
+static bool guest_denies(gva_t gva, uint64_t need, uint64_t code, struct hw_fault *f)
+{
+	f->addr = gva;
+	f->code = need | code;
+	f->guest = true;
+	return false;
+}
+
+/* What the entry at @gpa is, with A and D set where they are due. */
+static bool read_guest_entry(struct kvm_vcpu *v, gva_t gva, gpa_t gpa, int level, uint64_t need,
+			     unsigned *access, uint64_t *gpte, struct hw_fault *f)
 {
 	uint64_t table_need = v->kvm->cpu->nested_pt_writes ? PFERR_WRITE : 0;
-	uint64_t pte = v->cr3, leaf;
-	int level, leaf_level;
-	bool writable = true;
-	gpa_t gpa;
+	const struct paging_mode *m = &v->paging;
+	uint64_t pte, set = PT_ACCESSED;
 
-	for (level = ROOT_LEVEL_4;; level--) {
-		uint64_t set = PT_ACCESSED;
-
-		gpa = (pte & PT_ADDR_MASK) + pt_index(gva, level) * 8;
-		if (!walk_to_table(v, gpa, table_need, f))
-			return false;
-		pte = gmem_load(v->task, v->kvm, gpa, 8);
-		writable &= !!(pte & PT_WRITABLE);
-		if (!(pte & PT_PRESENT) || reserved_bits(pte, level) ||
-		    ((need & PFERR_WRITE) && !writable)) {
-			f->addr = gva;
-			f->code = need | (pte & PT_PRESENT ? PFERR_PRESENT : 0) |
-				  (pte & PT_PRESENT ? reserved_bits(pte, level) : 0);
-			f->guest = true;
-			return false;
-		}
-		if (spte_last(pte, level) && (need & PFERR_WRITE))
-			set |= PT_DIRTY;
-		if (~pte & set) {
-			if (!table_need && !walk_to_table(v, gpa, PFERR_WRITE, f))
-				return false;
-			pte |= set;
-			gmem_store(v->task, v->kvm, gpa, 8, pte, true);
-			store_log_add(v->kvm, gpa >> PAGE_SHIFT, task_now(v->task));
-		}
-		if (spte_last(pte, level)) {
-			uint64_t offset = (pages_per_level(level) << PAGE_SHIFT) - 1;
-
-			gpa = (pte & PT_ADDR_MASK & ~offset) | (gva & offset);
-			break;
-		}
-	}
-	f->addr = gpa;
-	if (!walk_kvm_tables(v, gpa, need, &leaf, &leaf_level, f)) {
-		f->code |= PFERR_GUEST_FINAL | PFERR_USER | need;
+	if (!walk_to_table(v, gpa, table_need, f))
 		return false;
+	pte = gmem_load(v->task, v->kvm, gpa, gpte_bytes(m));
+	*gpte = pte;
+	if (!(pte & PT_PRESENT))
+		return guest_denies(gva, need, 0, f);
+	if (gpte_reserved(m, pte, level))
+		return guest_denies(gva, need, PFERR_PRESENT | PFERR_RSVD, f);
+	*access &= gpte_access(pte);
+	if (gpte_last(m, pte, level)) {
+		if (permission_fault(m->permissions, *access, need))
+			return guest_denies(gva, need, PFERR_PRESENT, f);
+		if (need & PFERR_WRITE)
+			set |= PT_DIRTY;
 	}
-	*tr = (struct hw_translation){.gfn = gpa >> PAGE_SHIFT,
-				      .level = level < leaf_level ? level : leaf_level,
-				      .writable = writable && spte_writable(leaf),
-				      .dirty = (pte & PT_DIRTY) && (leaf & PT_DIRTY),
-				      .executable = !(leaf & PT_NX)};
+	if (~pte & set) {
+		if (!table_need && !walk_to_table(v, gpa, PFERR_WRITE, f))
+			return false;
+		*gpte |= set;
+		gmem_store(v->task, v->kvm, gpa, gpte_bytes(m), *gpte, true);
+		store_log_add(v->kvm, gpa >> PAGE_SHIFT, task_now(v->task));
+	}
 	return true;
 }
 
+/* The table of the guest's highest level, or of the one below the PDPTEs. */
+static bool read_guest_root(struct kvm_vcpu *v, gva_t gva, uint64_t need, uint64_t *entry,
+			    int *level, struct hw_fault *f)
+{
+	uint64_t table_need = v->kvm->cpu->nested_pt_writes ? PFERR_WRITE : 0;
+	gpa_t gpa = (v->cr3 & ~31ull) + ((gva >> 30) & 3) * 8;
+
+	*entry = v->cr3;
+	*level = v->paging.level;
+	if (*level != PT32E_ROOT_LEVEL)
+		return true;
+	--*level;
+	if (!v->kvm->pdptrs_in_memory) {
+		*entry = v->pdptrs[(gva >> 30) & 3];
+	} else {
+		if (!walk_to_table(v, gpa, table_need, f))
+			return false;
+		*entry = gmem_load(v->task, v->kvm, gpa, 8);
+	}
+	return *entry & PT_PRESENT || guest_denies(gva, need, 0, f);
+}
+
+static bool walk_nested(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_translation *tr,
+			struct hw_fault *f)
+{
+	const struct paging_mode *m = &v->paging;
+	uint64_t pte, leaf, code = need | vcpu_user(v), offset;
+	unsigned access = ACC_ALL;
+	int level, leaf_level;
+	gpa_t gpa;
+
+	if (!read_guest_root(v, gva, code, &pte, &level, f))
+		return false;
+	for (;; level--) {
+		gpa = (pte & PT_ADDR_MASK) + gpte_offset(m, gva, level);
+		if (!read_guest_entry(v, gva, gpa, level, code, &access, &pte, f))
+			return false;
+		if (gpte_last(m, pte, level))
+			break;
+	}
+	offset = (gpte_pages(m, level) << PAGE_SHIFT) - 1;
+	gpa = gpte_gfn(m, pte, level) << PAGE_SHIFT | (gva & offset);
+	f->addr = gpa;
+	if (!walk_kvm_tables(v, gpa, need | PFERR_USER, &leaf, &leaf_level, f)) {
+		f->code |= PFERR_GUEST_FINAL | PFERR_USER | need;
+		return false;
+	}
+	code = vcpu_user(v);
+	*tr = (struct hw_translation){
+		.gfn = gpa >> PAGE_SHIFT,
+		.level = level < leaf_level ? level : leaf_level,
+		.readable = !permission_fault(m->permissions, access, code),
+		.writable = spte_writable(leaf) &&
+			    !permission_fault(m->permissions, access, code | PFERR_WRITE),
+		.dirty = (pte & PT_DIRTY) && (leaf & PT_DIRTY),
+		.executable = !(leaf & PT_NX) &&
+			      !permission_fault(m->permissions, access, code | PFERR_FETCH)};
+	return true;
+}
+
+/* Shadow tables, or those of a guest that does not page. */
 static bool walk_shadow(struct kvm_vcpu *v, gva_t gva, uint64_t need, struct hw_translation *tr,
 			struct hw_fault *f)
 {
-	uint64_t leaf;
+	const uint8_t *permissions = v->paging.hw_permissions;
+	uint64_t leaf, code = v->kvm->tdp_enabled ? PFERR_USER : vcpu_user(v);
+	unsigned access;
 	int level;
 
 	f->addr = gva;
-	if (!walk_kvm_tables(v, gva, need, &leaf, &level, f)) {
-		f->code |= need;
+	if (!walk_kvm_tables(v, gva, need | code, &leaf, &level, f)) {
+		f->code |= need | code;
 		if (v->kvm->tdp_enabled)
-			f->code |= PFERR_GUEST_FINAL | PFERR_USER;
+			f->code |= PFERR_GUEST_FINAL;
 		return false;
 	}
-	*tr = (struct hw_translation){.gfn = kvm_pfn_to_gfn(v->kvm, spte_pfn(leaf)) +
-					     ((gva >> PAGE_SHIFT) & (pages_per_level(level) - 1)),
-				      .level = level,
-				      .writable = spte_writable(leaf),
-				      .dirty = leaf & PT_DIRTY,
-				      .executable = !(leaf & PT_NX)};
+	access = spte_access(leaf);
+	*tr = (struct hw_translation){
+		.gfn = kvm_pfn_to_gfn(v->kvm, spte_pfn(leaf)) +
+		       ((gva >> PAGE_SHIFT) & (pages_per_level(level) - 1)),
+		.level = level,
+		.readable = !permission_fault(permissions, access, code),
+		.writable = !permission_fault(permissions, access, code | PFERR_WRITE),
+		.dirty = leaf & PT_DIRTY,
+		.executable = !permission_fault(permissions, access, code | PFERR_FETCH)};
 	return true;
 }
 
@@ -252,13 +311,13 @@ static int handle_log_full(struct kvm_vcpu *v)
 	return r ? r : VCPU_RESTART;
 }
 
-/* Canonical where the guest pages; else what it can form: 32 bits, or as many as nested tables have
- * of a recorded stream of guest-physical addresses. */
+/* Canonical in long mode; else what it can form: 32 bits, or as many as nested tables have of a
+ * recorded stream of guest-physical addresses. */
 static bool addressable(const struct kvm_vcpu *v, gva_t gva)
 {
-	if (v->kvm->guest_paging)
+	if (v->paging.level == ROOT_LEVEL_4)
 		return (uint64_t)((int64_t)(gva << 16) >> 16) == gva;
-	return !(gva >> (v->kvm->tdp_enabled ? 48 : 32));
+	return !(gva >> (v->kvm->tdp_enabled && !v->paging.level ? 48 : 32));
 }
 
 static void fill_tlb(struct kvm_vcpu *v, gva_t gva, gfn_t gfn, unsigned flags)
@@ -296,17 +355,15 @@ int vcpu_translate(struct kvm_vcpu *v, gva_t gva, uint64_t need, unsigned len, u
 	charge(v->task, COUNT_tlb_walk, 1);
 	cpu_log_charge(v);
 	touch_shared(v->task);
-	ok = v->kvm->tdp_enabled && v->kvm->guest_paging ? walk_nested(v, gva, need, &tr, &f)
-							 : walk_shadow(v, gva, need, &tr, &f);
+	ok = v->kvm->tdp_enabled && v->paging.level ? walk_nested(v, gva, need, &tr, &f)
+						    : walk_shadow(v, gva, need, &tr, &f);
 	if (!ok && f.log_full)
 		return handle_log_full(v);
 	if (!ok && f.guest)
 		return guest_fault_error(v, f.addr, f.code);
 	if (!ok)
 		return handle_fault(v, &f, gva, need, len, value);
-	flags = TLB_READ;
-	if (tr.executable)
-		flags |= TLB_EXEC;
+	flags = (tr.readable ? TLB_READ : 0) | (tr.executable ? TLB_EXEC : 0);
 	if (tr.writable)
 		flags |= tr.dirty ? TLB_WPERM | TLB_WRITE : TLB_WPERM;
 	if (tr.level > PG_LEVEL_4K)

@@ -28,6 +28,8 @@ uint32_t vcpu_id(const struct kvm_vcpu *v)
 void vcpu_set_cr3(struct kvm_vcpu *v, uint64_t cr3)
 {
 	v->cr3 = cr3;
+	for (unsigned i = 0; i < 4 && v->paging.level == PT32E_ROOT_LEVEL; i++)
+		v->pdptrs[i] = gmem_read(&v->kvm->gmem, (cr3 & ~31ull) + i * 8, 8);
 }
 
 void vcpu_set_regs(struct kvm_vcpu *v)
@@ -228,6 +230,8 @@ int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3)
 		if (r)
 			return r;
 		v->cr3 = cr3;
+		if (v->paging.level == PT32E_ROOT_LEVEL)
+			load_pdptrs(v, cr3);
 		tlb_flush(&v->tlb);
 		return 0;
 	}
@@ -236,6 +240,8 @@ int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3)
 		return r;
 	if (!v->kvm->cpu->decode_assists)
 		emulate_instruction(v);
+	if (v->paging.level == PT32E_ROOT_LEVEL)
+		kvm_mmu_load_pdptrs(v, cr3);
 	if (cr3 != v->cr3)
 		kvm_mmu_new_pgd(v, cr3);
 	v->cr3 = cr3;

@@ -76,6 +76,7 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 	if (!kvm->prefetch)
 		kvm->prefetch = kvm->preset->prefetch;
 	kvm->ad_enabled = !kvm->tdp_enabled || kvm->cpu->nested_ad;
+	kvm->pdptrs_in_memory = kvm->tdp_enabled && !kvm->cpu->vmx;
 	kvm->backend =
 		kvm->tdp_enabled && kvm->preset->tdp_mmu ? &mmu_backend_tdp : &mmu_backend_rmap;
 	kvm->eager_page_split =
@@ -87,6 +88,21 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 				  "dirty policy %s visits shadow pages: back end %s has none",
 				  kvm->dirty->desc.name, kvm->backend->name);
 	return use_cpu_log(kvm, errors);
+}
+
+static struct cpu_regs regs_of_mode(enum guest_paging_mode mode)
+{
+	struct cpu_regs r = {.cr0 = CR0_PE};
+
+	if (mode != GUEST_FLAT32)
+		r.cr0 |= CR0_PG | CR0_WP;
+	if (mode == GUEST_LONG64 || mode == GUEST_PAE)
+		r.cr4 = CR4_PAE;
+	if (mode == GUEST_LONG64)
+		r.efer = EFER_LME | EFER_LMA;
+	if (mode == GUEST_32BIT)
+		r.cr4 = CR4_PSE;
+	return r;
 }
 
 int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
@@ -103,7 +119,7 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 	kvm->observer = o->observer;
 	kvm->watch = o->watch;
 	kvm->tdp_enabled = o->paging == PAGING_TDP;
-	kvm->guest_paging = o->mode == GUEST_LONG64;
+	kvm->reset_regs = regs_of_mode(o->mode);
 	kvm->check = o->check;
 	if (kvm->check)
 		sim_set_check(o->sim);
@@ -159,6 +175,8 @@ int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out)
 	/* Its TSC is synchronised with the others': the first entry updates the master clock. */
 	v->requests = REQ_MASTERCLOCK_UPDATE;
 	tlb_init(&v->tlb, kvm->cpu->tlb_entries);
+	v->regs = kvm->reset_regs;
+	kvm_init_mmu(v);
 	r = cpu_log_init(v) ? 0 : KVMSIM_ENOMEM;
 	if (!r && kvm->dirty->vcpu_create)
 		r = kvm->dirty->vcpu_create(v);

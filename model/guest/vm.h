@@ -31,9 +31,12 @@ enum kvm_paging {
 	PAGING_SHADOW, /* npt=0: shadow page tables; direct ones while the guest does not page */
 	PAGING_TDP     /* npt=1: over the rmap back end (tdp_mmu=0), or the preset's own */
 };
+/* What a new vCPU's registers say: its guest may change them. */
 enum guest_paging_mode {
 	GUEST_FLAT32, /* CR0.PG=0 */
-	GUEST_LONG64  /* 4-level, 4K and 2M PTEs, CR0.WP=1 */
+	GUEST_LONG64, /* 4-level, 4K and 2M PTEs, CR0.WP=1 */
+	GUEST_PAE,    /* 32-bit, 3-level, 4K and 2M PTEs, CR0.WP=1 */
+	GUEST_32BIT /* 32-bit, 2-level with 4-byte entries, 4K and 4M PTEs (CR4.PSE=1), CR0.WP=1 */
 };
 
 /* The module's parameter eager_page_split: whether large mappings are split when logging begins (or

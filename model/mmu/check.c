@@ -25,13 +25,15 @@ static uint64_t chain_count(const struct kvm_rmap_head *head, const uint64_t *sp
 static int check_against_gpte(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i,
 			      gfn_t gfn, uint64_t spte)
 {
-	uint64_t gpte = gmem_read(&kvm->gmem, (sp->gfn << PAGE_SHIFT) + i * 8, 8);
+	uint64_t gpte = gmem_read(&kvm->gmem, sp_gpte_gpa(sp, i), sp_gpte_bytes(sp));
+	/* Without CR0.WP a page that the guest has read-only may be the supervisor's to write. */
+	bool wp = sp->role.cr0_wp || (spte & PT_USER);
 
 	if (!(gpte & PT_PRESENT) || (gpte & PT_ADDR_MASK) >> PAGE_SHIFT != gfn)
 		return bad(kvm, "spte %u of table %#llx maps gfn %#llx, the guest's entry is %#llx",
 			   i, (unsigned long long)sp->gfn, (unsigned long long)gfn,
 			   (unsigned long long)gpte);
-	if (spte_writable(spte) && (!(gpte & PT_WRITABLE) || !(gpte & PT_DIRTY)))
+	if (spte_writable(spte) && ((wp && !(gpte & PT_WRITABLE)) || !(gpte & PT_DIRTY)))
 		return bad(kvm, "spte %u of table %#llx is writable, the guest's entry is %#llx", i,
 			   (unsigned long long)sp->gfn, (unsigned long long)gpte);
 	return 0;

@@ -168,16 +168,31 @@ static int direct_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 
 /* The mapping holds the very tables that it is walked by: it must be made of small pages, since
  * those are write-protected. */
-static bool maps_own_tables(const struct guest_walk *gw)
+static bool maps_own_tables(const struct kvm_vcpu *v, const struct kvm_page_fault *f,
+			    const struct guest_walk *gw)
 {
 	gfn_t mask = ~(pages_per_level(gw->level) - 1);
 	bool self = false;
 
-	if (!(gw->pte_access & ACC_WRITE))
+	if (!(gw->pte_access & ACC_WRITE) && (v->paging.wp || f->user))
 		return false;
 	for (int l = gw->level; l <= gw->max_level; l++)
 		self |= !((gw->gfn ^ gw->table_gfn[l - 1]) & mask);
 	return self;
+}
+
+/* Without CR0.WP the supervisor writes to what only he may write: the page becomes one that only
+ * he may use, and with SMEP none that he may execute, since for the guest it still is the user's.
+ */
+static void grant_supervisor_write(const struct kvm_vcpu *v, const struct kvm_page_fault *f,
+				   struct guest_walk *gw)
+{
+	if (!f->write || f->user || v->paging.wp || (gw->pte_access & ACC_WRITE))
+		return;
+	gw->pte_access |= ACC_WRITE;
+	gw->pte_access &= ~ACC_USER;
+	if (v->paging.smep)
+		gw->pte_access &= ~ACC_EXEC;
 }
 
 static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
@@ -200,10 +215,11 @@ static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 		walk_lockless_end(v);
 		return RET_PF_EMULATE;
 	}
-	f->max_level = maps_own_tables(&gw) ? PG_LEVEL_4K : gw.level;
+	f->max_level = maps_own_tables(v, f, &gw) ? PG_LEVEL_4K : gw.level;
 	r = faultin_pfn(v, f);
 	if (r != RET_PF_CONTINUE)
 		return r;
+	grant_supervisor_write(v, f, &gw);
 	return map_fault(v, f, &gw);
 }
 
@@ -214,6 +230,7 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 		.error_code = error_code & UINT32_MAX,
 		.exec = error_code & PFERR_FETCH,
 		.write = error_code & PFERR_WRITE,
+		.user = error_code & PFERR_USER,
 		.present = error_code & PFERR_PRESENT,
 		.rsvd = error_code & PFERR_RSVD,
 		.max_level = v->kvm->tdp_enabled ? MAX_HUGE_LEVEL : PG_LEVEL_2M,

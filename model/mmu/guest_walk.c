@@ -4,18 +4,7 @@
 #include "model/mmu/check.h"
 #include "model/mmu/mmu.h"
 
-/* The walker in software of 4-level guest page tables: what a shadow fault and the emulator use. */
-
-unsigned guest_pte_access(uint64_t pte)
-{
-	unsigned access = ACC_EXEC;
-
-	if (pte & PT_WRITABLE)
-		access |= ACC_WRITE;
-	if (pte & PT_USER)
-		access |= ACC_USER;
-	return access;
-}
+/* The walker in software of guest page tables: what a shadow fault and the emulator use. */
 
 int guest_fault_error(const struct kvm_vcpu *v, gva_t gva, uint64_t code)
 {
@@ -29,6 +18,8 @@ int guest_fault_error(const struct kvm_vcpu *v, gva_t gva, uint64_t code)
 static int guest_fault(struct kvm_vcpu *v, struct guest_walk *w, uint64_t code, uint64_t access)
 {
 	w->fault_code = code | (access & (PFERR_WRITE | PFERR_USER));
+	if (v->paging.nx || v->paging.smep)
+		w->fault_code |= access & PFERR_FETCH;
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_walker_error,
 			.code = w->fault_code);
 	return 0;
@@ -56,51 +47,92 @@ static void update_accessed_dirty(struct kvm_vcpu *v, struct guest_walk *w, bool
 			continue;
 		charge(v->task, COUNT_gpte_update, 1);
 		touch_shared(v->task);
-		gmem_store(v->task, v->kvm, w->pte_gpa[l - 1], 8, pte, true);
+		gmem_store(v->task, v->kvm, w->pte_gpa[l - 1], gpte_bytes(&v->paging), pte, true);
 		store_log_add(v->kvm, w->table_gfn[l - 1], task_now(v->task));
 		kvm_mark_page_dirty(v->task, v->kvm, w->table_gfn[l - 1]);
 		w->ptes[l - 1] = pte;
 	}
 }
 
+bool load_pdptrs(struct kvm_vcpu *v, gpa_t cr3)
+{
+	bool changed = false;
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t pdpte = gmem_load(v->task, v->kvm, (cr3 & ~31ull) + i * 8, 8);
+
+		changed |= pdpte != v->pdptrs[i];
+		v->pdptrs[i] = pdpte;
+	}
+	return changed;
+}
+
+uint64_t guest_pdpte(struct kvm_vcpu *v, gva_t addr)
+{
+	if (v->kvm->pdptrs_in_memory) {
+		touch_shared(v->task);
+		load_pdptrs(v, v->cr3);
+	}
+	return v->pdptrs[(addr >> 30) & 3];
+}
+
+gpa_t sp_gpte_gpa(const struct kvm_mmu_page *sp, unsigned index)
+{
+	gpa_t table = sp->gfn << PAGE_SHIFT;
+
+	if (!sp->role.has_4_byte_gpte)
+		return table + index * 8;
+	index += sp->role.quadrant * PTES_PER_PAGE;
+	return table + (sp->role.level == PG_LEVEL_4K ? index : index / 2) * 4;
+}
+
 int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64_t access)
 {
+	const struct paging_mode *m = &v->paging;
 	bool write = access & PFERR_WRITE;
 	uint64_t pte = v->cr3, pt_access;
 	unsigned acc = ACC_ALL;
+	int level = m->level;
 
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_pagetable_walk, .code = access,
-			.addr = addr, .gfn = addr >> PAGE_SHIFT);
+			.gfn = addr >> PAGE_SHIFT);
 	memset(w, 0, sizeof(*w));
-	w->max_level = ROOT_LEVEL_4;
-	for (int l = ROOT_LEVEL_4;; l--) {
+	if (level == PT32E_ROOT_LEVEL) {
+		pte = guest_pdpte(v, addr);
+		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_paging_element,
+				.level = level, .spte = pte);
+		if (!(pte & PT_PRESENT))
+			return guest_fault(v, w, 0, access);
+		level--;
+	}
+	w->max_level = level;
+	for (;; level--) {
 		gfn_t table = (pte & PT_ADDR_MASK) >> PAGE_SHIFT;
 
 		pt_access = acc;
-		w->level = l;
-		w->table_gfn[l - 1] = table;
-		w->pte_gpa[l - 1] = (table << PAGE_SHIFT) + pt_index(addr, l) * 8;
+		w->level = level;
+		w->table_gfn[level - 1] = table;
+		w->pte_gpa[level - 1] = (table << PAGE_SHIFT) + gpte_offset(m, addr, level);
 		charge(v->task, COUNT_guest_walk_level, 1);
 		if (!memslot_visible(v->task, v->kvm, table))
 			return guest_fault(v, w, 0, access);
-		pte = gmem_load(v->task, v->kvm, w->pte_gpa[l - 1], 8);
-		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_paging_element, .level = l,
-				.spte = pte);
+		pte = gmem_load(v->task, v->kvm, w->pte_gpa[level - 1], gpte_bytes(m));
+		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_paging_element,
+				.level = level, .spte = pte);
 		if (!(pte & PT_PRESENT))
 			return guest_fault(v, w, 0, access);
-		if ((pte & PT_NX) || (l == ROOT_LEVEL_4 && (pte & PT_PAGE_SIZE)))
+		if (gpte_reserved(m, pte, level))
 			return guest_fault(v, w, PFERR_PRESENT | PFERR_RSVD, access);
-		w->ptes[l - 1] = pte;
-		w->pt_access[l - 1] = pt_access;
-		acc &= guest_pte_access(pte);
-		if (l == PG_LEVEL_4K || (pte & PT_PAGE_SIZE))
+		w->ptes[level - 1] = pte;
+		w->pt_access[level - 1] = pt_access;
+		acc &= gpte_access(pte);
+		if (gpte_last(m, pte, level))
 			break;
 	}
 	w->pte_access = acc;
-	if ((write && !(acc & ACC_WRITE)) || ((access & PFERR_USER) && !(acc & ACC_USER)))
+	if (permission_fault(m->permissions, acc, access))
 		return guest_fault(v, w, PFERR_PRESENT, access);
-	w->gfn = ((pte & PT_ADDR_MASK) >> PAGE_SHIFT & ~(pages_per_level(w->level) - 1)) +
-		 ((addr >> PAGE_SHIFT) & (pages_per_level(w->level) - 1));
+	w->gfn = gpte_gfn(m, pte, level) + ((addr >> PAGE_SHIFT) & (gpte_pages(m, level) - 1));
 	if (!write && !(pte & PT_DIRTY))
 		w->pte_access &= ~ACC_WRITE; /* so that the first write comes here to set D */
 	update_accessed_dirty(v, w, write);

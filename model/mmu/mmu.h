@@ -15,6 +15,7 @@
 #include "model/mmu/memslot.h"
 #include "model/mmu/mmulock.h"
 #include "model/mmu/notifier.h"
+#include "model/mmu/paging.h"
 #include "model/mmu/rcu.h"
 #include "model/mmu/spte.h"
 #include "model/mmu/stats.h"
@@ -36,16 +37,6 @@ struct kvm_vcpu;
 struct kvm_watch;
 struct kvm_dirty_ring;
 struct ring_user;
-
-union kvm_mmu_page_role {
-	uint32_t word;
-	struct {
-		uint32_t level : 4;
-		uint32_t direct : 1;
-		uint32_t access : 3;
-		uint32_t invalid : 1;
-	};
-};
 
 /* One shadow page. Its 512 entries come first and it is allocated aligned to their size, so that
  * an entry's address gives its page (the kernel looks in struct page). */
@@ -99,9 +90,11 @@ struct kvm {
 	struct policy_params spte_params; /* the first ones are enum spte_param's */
 	unsigned prefetch; /* aligned group of sptes filled per fault; below 2: only the one */
 	bool tdp_enabled;
-	bool ad_enabled;       /* the tables that KVM makes have A and D */
-	bool eager_page_split; /* mappings are split ahead of the stores, on this back end */
-	bool guest_paging;     /* long mode; otherwise CR0.PG=0 */
+	bool ad_enabled;	    /* the tables that KVM makes have A and D */
+	bool eager_page_split;	    /* mappings are split ahead of the stores, on this back end */
+	struct cpu_regs reset_regs; /* of a new vCPU */
+	bool pdptrs_in_memory; /* nested paging reads the guest's PDPTEs there, as its other tables
+				*/
 	bool check;
 	bool keep_stores;
 	bool dead;		       /* an allocation failed in the middle of an operation */
@@ -180,9 +173,12 @@ struct kvm_vcpu {
 	struct task *task;
 	uint32_t id;
 	gpa_t cr3;
+	struct cpu_regs regs;
+	struct paging_mode paging; /* what they say */
+	uint64_t pdptrs[4];	   /* of a PAE guest, as CR3 loaded them */
 	/* the MMU context */
 	struct mmu_root root, prev_roots[MMU_NUM_PREV_ROOTS];
-	struct kvm_mmu_page *pae_root[4]; /* direct guests: one per GiB */
+	struct kvm_mmu_page *pae_root[4]; /* one per GiB, where the guest has no 4-level tables */
 	bool root_valid;
 	struct rcu_reader rcu;	/* of a lockless walk */
 	struct rcu_reader srcu; /* of a fault */
@@ -212,7 +208,7 @@ struct kvm_vcpu {
 struct kvm_page_fault {
 	uint64_t addr; /* gva when shadowing a paging guest, else gpa */
 	uint64_t error_code;
-	bool exec, write, present, rsvd;
+	bool exec, write, user, present, rsvd;
 	bool map_writable;
 	uint64_t mmu_seq; /* kvm->notifiers.seq when the host's page was looked up */
 	int max_level, goal_level;
@@ -352,7 +348,13 @@ static inline enum kvm_stat_id page_stat(int level)
 
 static inline bool vcpu_direct(const struct kvm_vcpu *v)
 {
-	return v->kvm->tdp_enabled || !v->kvm->guest_paging;
+	return v->paging.root_role.direct;
+}
+
+/* The bit of an error code that an access has from its privilege level. */
+static inline uint64_t vcpu_user(const struct kvm_vcpu *v)
+{
+	return v->regs.cpl == 3 ? PFERR_USER : 0;
 }
 
 /* ---- trace.c ---- */
@@ -384,16 +386,31 @@ void walk_lockless_end(struct kvm_vcpu *v);
 int kvm_mmu_load(struct kvm_vcpu *v);
 void kvm_mmu_free_obsolete_roots(struct kvm_vcpu *v);
 void kvm_mmu_new_pgd(struct kvm_vcpu *v, gpa_t cr3);
+void kvm_mmu_load_pdptrs(struct kvm_vcpu *v, gpa_t cr3);
+void kvm_mmu_unload(struct kvm_vcpu *v);
+/* v->regs have changed: what they say of paging; and the roots let go of, since their role has. */
+void kvm_init_mmu(struct kvm_vcpu *v);
+void kvm_mmu_reset_context(struct kvm_vcpu *v);
 
 /* ---- fault.c ---- */
 /* An intercepted #PF or nested page fault. A positive enum ret_pf or a negative error. */
 int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code);
 
-/* ---- walk.c ---- */
+/* ---- guest_walk.c ---- */
 /* Walks the guest's tables for @addr; 1, or 0 with w->fault_code set when the guest must take the
  * fault. */
-unsigned guest_pte_access(uint64_t pte);
 int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64_t access);
+/* The PDPTE of @addr of a guest with PAE tables. [synced] */
+uint64_t guest_pdpte(struct kvm_vcpu *v, gva_t addr);
+/* What CR3 loads: the four PDPTEs at @cr3. True when they are others than before. [synced] */
+bool load_pdptrs(struct kvm_vcpu *v, gpa_t cr3);
+/* Of the guest entry that entry @index of @sp, of level 1 or 2, shadows (of two such the first):
+ * where it is, and its length. */
+gpa_t sp_gpte_gpa(const struct kvm_mmu_page *sp, unsigned index);
+static inline unsigned sp_gpte_bytes(const struct kvm_mmu_page *sp)
+{
+	return sp->role.has_4_byte_gpte ? 4 : 8;
+}
 
 /* The guest would have to handle a fault of its own: a message, KVMSIM_EINVAL. */
 int guest_fault_error(const struct kvm_vcpu *v, gva_t gva, uint64_t code);

@@ -29,8 +29,8 @@ arrows='
 ^model/guest/	^model/(guest/|mmu/|policy/|host/|sim/|counts\.h)
 ^traces/	^(traces/|model/guest/op\.h|model/sim/error\.h)
 ^workloads/kvm/	^(workloads/kvm/|model/guest/op\.h|model/sim/error\.h)
-^workloads/	^(workloads/|model/guest/(vm|vcpu|ring|op|interp|watch)\.h|model/mmu/(trace|stats)\.h|model/policy/policy\.h|model/host/machine\.h|model/sim/|model/counts\.h)
-^analysis/	^(analysis/|workloads/|traces/|model/guest/(vm|vcpu|ring|op|interp|personality|watch)\.h|model/mmu/(trace|stats)\.h|model/policy/(policy|preset)\.h|model/host/|model/sim/|model/(counts|params)\.h)
+^workloads/	^(workloads/|model/guest/(vm|vcpu|ring|op|interp|watch)\.h|model/mmu/(trace|stats|cpu_regs)\.h|model/policy/policy\.h|model/host/machine\.h|model/sim/|model/counts\.h)
+^analysis/	^(analysis/|workloads/|traces/|model/guest/(vm|vcpu|ring|op|interp|personality|watch)\.h|model/mmu/(trace|stats|cpu_regs)\.h|model/policy/(policy|preset)\.h|model/host/|model/sim/|model/(counts|params)\.h)
 '
 wrong_arrows() { # ROOT: "FILE includes HEADER", one a line
 	sources "$1" model traces workloads analysis | while read -r f; do

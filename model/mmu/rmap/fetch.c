@@ -127,12 +127,12 @@ int direct_map(struct kvm_vcpu *v, struct kvm_page_fault *f)
 static bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t *sptep,
 			  uint64_t gpte)
 {
-	gfn_t gfn = (gpte & PT_ADDR_MASK) >> PAGE_SHIFT;
-	unsigned access = sp->role.access & guest_pte_access(gpte);
+	gfn_t gfn = gpte_gfn(&v->paging, gpte, PG_LEVEL_4K);
+	unsigned access = sp->role.access & gpte_access(gpte);
 	struct kvm_memory_slot *slot;
 
-	/* NX is reserved: EFER.NXE is 0. */
-	if (!(gpte & PT_PRESENT) || !(gpte & PT_ACCESSED) || (gpte & PT_NX))
+	if (!(gpte & PT_PRESENT) || !(gpte & PT_ACCESSED) ||
+	    gpte_reserved(&v->paging, gpte, PG_LEVEL_4K))
 		return false;
 	if (!(gpte & PT_DIRTY))
 		access &= ~ACC_WRITE; /* the first write has to set D */
@@ -169,17 +169,17 @@ static void guest_prefetch(struct kvm_vcpu *v, const struct guest_walk *gw, uint
 static bool gpte_changed(struct kvm_vcpu *v, struct guest_walk *gw, int level)
 {
 	gpa_t gpa = gw->pte_gpa[level - 1];
-	unsigned group = v->kvm->prefetch;
+	unsigned group = v->kvm->prefetch, bytes = gpte_bytes(&v->paging);
 
 	charge(v->task, COUNT_gpte_check, 1);
 	touch_shared(v->task);
 	if (level == PG_LEVEL_4K && group > 1) {
-		gpa_t base = gpa & ~(gpa_t)(group * 8 - 1);
+		gpa_t base = gpa & ~(gpa_t)(group * bytes - 1);
 
 		for (unsigned i = 0; i < group; i++)
-			gw->prefetch_ptes[i] = gmem_load(v->task, v->kvm, base + i * 8, 8);
+			gw->prefetch_ptes[i] = gmem_load(v->task, v->kvm, base + i * bytes, bytes);
 	}
-	return gmem_load(v->task, v->kvm, gpa, 8) != gw->ptes[level - 1];
+	return gmem_load(v->task, v->kvm, gpa, bytes) != gw->ptes[level - 1];
 }
 
 /* A direct page below a guest's large page whose access has changed gives way to a new one. */

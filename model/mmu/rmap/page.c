@@ -190,6 +190,9 @@ static union kvm_mmu_page_role child_role(const uint64_t *sptep, bool direct, un
 	role.access = access;
 	role.direct = direct;
 	role.invalid = 0;
+	/* Two tables of 512 entries shadow one of 1,024. */
+	if (role.has_4_byte_gpte)
+		role.quadrant = spte_index(sptep) & 1;
 	return role;
 }
 

@@ -156,13 +156,42 @@ void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm)
 
 /* A write of less than 4 bytes, or across entries, is no write of a page-table entry; a single
  * byte at an entry's start is (a flag is set or cleared there). */
-static bool write_misaligned(gpa_t gpa, unsigned bytes)
+static bool write_misaligned(const struct kvm_mmu_page *sp, gpa_t gpa, unsigned bytes)
 {
-	unsigned offset = gpa & (PAGE_SIZE - 1);
+	unsigned offset = gpa & (PAGE_SIZE - 1), within = sp_gpte_bytes(sp) - 1;
 
-	if (!(offset & 7) && bytes == 1)
+	if (!(offset & within) && bytes == 1)
 		return false;
-	return ((offset ^ (offset + bytes - 1)) & ~7u) || bytes < 4;
+	return ((offset ^ (offset + bytes - 1)) & ~within) || bytes < 4;
+}
+
+/* The sptes of @sp that shadow the entry written at @gpa: the first, and how many. NULL where it is
+ * another quadrant's. An entry of a directory with 4-byte entries has two. */
+static uint64_t *written_sptes(struct kvm_mmu_page *sp, gpa_t gpa, unsigned *n)
+{
+	unsigned index = (gpa & (PAGE_SIZE - 1)) / sp_gpte_bytes(sp);
+
+	*n = 1;
+	if (sp->role.has_4_byte_gpte) {
+		if (sp->role.level > PG_LEVEL_4K) {
+			index *= 2;
+			*n = 2;
+		}
+		if (index / PTES_PER_PAGE != sp->role.quadrant)
+			return NULL;
+		index %= PTES_PER_PAGE;
+	}
+	return &sp->spt[index];
+}
+
+/* What the guest's entry is after a write of it, or of half of it; else 0. */
+static uint64_t written_gpte(const struct kvm_vcpu *v, gpa_t *gpa, unsigned *bytes)
+{
+	if (*bytes == 4 && (v->regs.cr4 & CR4_PAE)) {
+		*gpa &= ~7ull;
+		*bytes = 8;
+	}
+	return *bytes == 4 || *bytes == 8 ? gmem_load(v->task, v->kvm, *gpa, *bytes) : 0;
 }
 
 /* So many emulated writes without a walk through the table: it counts as no table any more. */
@@ -181,34 +210,31 @@ void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
 	struct list invalid;
 	bool flush = false;
 	uint64_t gentry;
-	unsigned nr;
+	unsigned nr, n;
 
 	touch_shared(t); /* the kernel looks without the lock, too */
 	task_assert_first(t, "the number of shadowed tables");
 	if (!kvm->indirect_pages || mmu_lock(t, kvm))
 		return;
-	if (bytes == 4) {
-		gpa &= ~7ull;
-		bytes = 8;
-	}
 	touch_shared(t);
-	gentry = bytes == 8 ? gmem_load(t, kvm, gpa, 8) : 0;
+	gentry = written_gpte(v, &gpa, &bytes);
 	kvm->stat[STAT_mmu_pte_write]++;
 	list_init(&invalid);
 	for (sp = first_indirect_sp(kvm, gpa >> PAGE_SHIFT); sp; sp = next_indirect_sp(kvm, sp)) {
 		uint64_t *sptep;
 
 		charge(t, COUNT_sp_hash, 1);
-		if (write_misaligned(gpa, bytes) || write_flooding(kvm, sp)) {
+		if (write_misaligned(sp, gpa, bytes) || write_flooding(kvm, sp)) {
 			prepare_zap_page(t, kvm, sp, &invalid, &nr);
 			kvm->stat[STAT_mmu_flooded]++;
 			continue;
 		}
-		sptep = &sp->spt[(gpa & (PAGE_SIZE - 1)) / 8];
-		flush |= spte_present(*sptep);
-		page_zap_pte(t, kvm, sp, sptep);
-		if (gentry && sp->role.level != PG_LEVEL_4K)
-			kvm->stat[STAT_mmu_pde_zapped]++;
+		for (sptep = written_sptes(sp, gpa, &n); sptep && n; sptep++, n--) {
+			flush |= spte_present(*sptep);
+			page_zap_pte(t, kvm, sp, sptep);
+			if (gentry && sp->role.level != PG_LEVEL_4K)
+				kvm->stat[STAT_mmu_pde_zapped]++;
+		}
 	}
 	if (!list_empty(&invalid))
 		commit_zap_page(t, kvm, &invalid);

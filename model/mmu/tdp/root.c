@@ -8,8 +8,7 @@
 
 struct kvm_mmu_page *tdp_get_root(struct kvm_vcpu *v)
 {
-	const union kvm_mmu_page_role role = {
-		.level = ROOT_LEVEL_4, .direct = 1, .access = ACC_ALL};
+	const union kvm_mmu_page_role role = v->paging.root_role;
 	struct kvm *kvm = v->kvm;
 	struct kvm_mmu_page *root;
 

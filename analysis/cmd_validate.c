@@ -9,6 +9,7 @@
 #include "analysis/matrix_cost.h"
 #include "analysis/output.h"
 #include "analysis/run.h"
+#include "analysis/sequence.h"
 #include "model/sim/profile.h"
 
 /* Of rows that are runs of vCPUs, those that take seconds. */
@@ -21,8 +22,10 @@ struct options {
 	const char *evidence, *recipe;
 	bool fitted[N_COUNTS]; /* what --fit names */
 	uint64_t vcpus;	       /* 0: not given */
-	bool check, json, csv, cost, prices;
+	uint64_t context;      /* CONTEXT_UNSET: not given */
+	bool check, json, csv, cost, prices, first_divergence;
 };
+#define CONTEXT_UNSET UINT64_MAX
 
 static int validate_events(struct matrix_file *f, const struct options *o,
 			   const struct profile *profile)
@@ -156,6 +159,42 @@ static int validate_matrix(const struct options *o)
 	return code;
 }
 
+/* One file more; the worse of its exit code and @code. */
+static int validate_sequence(const char *path, const struct options *o,
+			     const struct profile *profile, json_t *list, int code)
+{
+	const uint64_t context = o->context == CONTEXT_UNSET ? 5 : o->context;
+	struct sequence_result r;
+	int err = sequence_compare(path, profile, &cli_errors, &r);
+	int own = err ? cli_file_exit_code(err) : r.first ? EXIT_GATE : EXIT_DONE;
+
+	if (!err && o->json)
+		json_array_append_new(list, sequence_json(&r, context));
+	else if (!err)
+		sequence_print(&r, context, stdout);
+	sequence_free(&r);
+	return own > code ? own : code;
+}
+
+static int validate_sequences(const struct options *o, char *const *paths, int n)
+{
+	struct profile *profile = NULL;
+	json_t *list = json_array();
+	int err = cli_profile("tcg-icount", &profile);
+	int code = err ? cli_input_exit_code(err) : EXIT_DONE;
+
+	for (int i = 0; i < n && !err; i++)
+		code = validate_sequence(paths[i], o, profile, list, code);
+	if (!err && o->json) {
+		err = json_print(list, stdout);
+		code = err ? cli_file_exit_code(err) : code;
+	} else {
+		json_decref(list);
+	}
+	profile_free(profile);
+	return code;
+}
+
 static int validate_evidence(const struct verb *verb, const struct options *o)
 {
 	if (o->cases || o->mmus || o->cost || o->check || o->profile)
@@ -178,6 +217,8 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 						{"prices", no_argument, NULL, 'P'},
 						{"fit", required_argument, NULL, 'f'},
 						{"check", no_argument, NULL, 'k'},
+						{"first-divergence", no_argument, NULL, 'd'},
+						{"context", required_argument, NULL, 'x'},
 						{"evidence", required_argument, NULL, 'e'},
 						{"recipe", required_argument, NULL, 'r'},
 						{"vcpus", required_argument, NULL, 'q'},
@@ -185,7 +226,7 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 						{"csv", no_argument, NULL, 'v'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
-	struct options o = {0};
+	struct options o = {.context = CONTEXT_UNSET};
 	unsigned long long n;
 	int c;
 
@@ -209,6 +250,14 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 			break;
 		case 'k':
 			o.check = true;
+			break;
+		case 'd':
+			o.first_divergence = true;
+			break;
+		case 'x':
+			if (!cli_u64(verb, "--context", optarg, 0, 1000000, &n))
+				return EXIT_USAGE;
+			o.context = n;
 			break;
 		case 'P':
 			o.prices = true;
@@ -240,6 +289,17 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 			return cli_usage(verb, "bad option %s", argv[optind - 1]);
 		}
 	}
+	if (o.first_divergence) {
+		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.profile || o.fit ||
+		    o.cost || o.check || o.csv || o.vcpus)
+			return cli_usage(verb, "--first-divergence goes with --context and --json "
+					       "only");
+		if (optind == argc)
+			return cli_usage(verb, "--first-divergence needs a trace FILE");
+		return validate_sequences(&o, argv + optind, argc - optind);
+	}
+	if (o.context != CONTEXT_UNSET)
+		return cli_usage(verb, "--context is about --first-divergence");
 	if (optind < argc)
 		return cli_usage(verb, "unexpected argument '%s'", argv[optind]);
 	if (o.json && o.csv)
@@ -282,6 +342,7 @@ const struct verb verb_validate = {
 	.summary = "hold the model against measurements of real kernels",
 	.usage = "validate [--recipe FILE.ini [--evidence FILE.csv]] [--json|--csv]\n"
 		 "       kvmsim validate --matrix FILE.csv [OPTION]...\n"
+		 "       kvmsim validate --first-divergence [--context N] [--json] TRACE...\n"
 		 "Without --matrix: predicts the measured GET_DIRTY_LOG times that the program "
 		 "comes\n"
 		 "with, or those of a recipe, and judges the rows that were not fitted.\n\n"
@@ -311,6 +372,13 @@ const struct verb verb_validate = {
 		 "  --check            run the model's checkers too: shadow pages, TLBs, lost "
 		 "stores\n"
 		 "  --json             print JSON\n\n"
+		 "With --first-divergence: runs the case of which each TRACE is a kernel's ftrace "
+		 "text (CASE[PAGES]-MMU[-PTE].txt,\n"
+		 "or with a CASE line; gzip is seen through) and compares every event of its "
+		 "phases, in order.\n\n"
+		 "  --first-divergence  where the model and the kernel first differ, with both "
+		 "contexts\n"
+		 "  --context N         events before and after it (default 5)\n\n"
 		 "Exit status 1: a bound is broken, nothing can be judged, a row differs, or is "
 		 "not modelled although its "
 		 "case and MMU are,\n"

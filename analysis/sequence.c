@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/sequence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/matrix.h"
+
+/* ---- the model's run ---- */
+
+struct collection {
+	struct trace_phases *phases;
+	bool begun; /* a phase, whose name comes at its end */
+	bool no_memory;
+};
+
+static bool begin(struct collection *c)
+{
+	if (!c->begun)
+		c->no_memory |= !trace_phases_add(c->phases);
+	c->begun = true;
+	return !c->no_memory;
+}
+
+static void on_event(void *ctx, const struct kvm_trace_event *e)
+{
+	struct collection *c = ctx;
+	struct trace_line line;
+
+	if (!begin(c))
+		return;
+	trace_line_of(e, &line);
+	c->no_memory |= !trace_phases_add_line(c->phases, &line);
+}
+
+static int on_phase(void *ctx, const struct matrix_phase *p)
+{
+	struct collection *c = ctx;
+	struct trace_phase *phase;
+
+	if (!begin(c))
+		return KVMSIM_ENOMEM;
+	phase = &c->phases->phase[c->phases->n - 1];
+	trace_phases_name(c->phases, p->name);
+	phase->pattern = p->pattern;
+	phase->nr_dirty = p->nr_dirty;
+	phase->round = p->round;
+	c->begun = false;
+	return 0;
+}
+
+/* The repeated part of the case, as far as the trace has it. */
+static int rounds_of(const struct trace_phases *p, struct matrix_round **out, size_t *n)
+{
+	struct matrix_round *rounds = calloc(p->n + 1, sizeof(*rounds));
+
+	*n = 0;
+	*out = rounds;
+	if (!rounds)
+		return KVMSIM_ENOMEM;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct matrix_round r = {.pattern = p->phase[i].pattern,
+					       .nr_dirty = p->phase[i].nr_dirty,
+					       .round = p->phase[i].round};
+		const struct matrix_round *last = *n ? &rounds[*n - 1] : NULL;
+
+		if (r.nr_dirty < 0 || r.round < 0)
+			continue;
+		if (!last || last->pattern != r.pattern || last->nr_dirty != r.nr_dirty ||
+		    last->round != r.round)
+			rounds[(*n)++] = r;
+	}
+	return 0;
+}
+
+static int run_model(const struct profile *profile, const struct kvmsim_errsink *errors,
+		     struct sequence_result *s)
+{
+	const struct trace_recording *r = s->recording;
+	struct collection c = {.phases = &s->model};
+	const struct kvm_observer observer = {.event = on_event, .ctx = &c};
+	struct matrix_round *rounds;
+	struct matrix_opts o = {.test_case = r->test_case,
+				.mmu = r->mmu,
+				.slot_pages = r->slot_pages,
+				.pte = r->pte,
+				.profile = profile,
+				.trace = &observer,
+				.phase = on_phase,
+				.ctx = &c,
+				.errors = errors};
+	int err;
+
+	if (!matrix_has_case(r->test_case))
+		return kvmsim_err(errors, KVMSIM_ENOENT, "%s: the model has no case %s", s->path,
+				  r->test_case);
+	if (!matrix_case_on(r->test_case, r->mmu))
+		return kvmsim_err(errors, KVMSIM_ENOENT, "%s: the model has no case %s on %s",
+				  s->path, r->test_case, mmu_kind_name(r->mmu));
+	err = rounds_of(&r->phases, &rounds, &o.n_rounds);
+	o.rounds = rounds;
+	err = err ? err : matrix_run(&o);
+	free(rounds);
+	return err || !c.no_memory ? err : KVMSIM_ENOMEM;
+}
+
+/* ---- comparing ---- */
+
+static bool same_phase(const struct trace_phase *a, const struct trace_phase *b)
+{
+	return !strcmp(a->name, b->name) && a->nr_dirty == b->nr_dirty && a->round == b->round;
+}
+
+/* Whether the model's VM that begins at @m begins with the trace's phases from @k on, as far as
+ * that VM goes. */
+static bool vm_fits(const struct trace_phases *kernel, size_t k, const struct trace_phases *model,
+		    size_t m)
+{
+	unsigned kvm = kernel->phase[k].vm, mvm = model->phase[m].vm;
+
+	for (; k < kernel->n && kernel->phase[k].vm == kvm; k++, m++) {
+		if (m == model->n || model->phase[m].vm != mvm ||
+		    !same_phase(&kernel->phase[k], &model->phase[m]))
+			return false;
+	}
+	return true;
+}
+
+/* Where the VM after the one that @i is in begins. */
+static size_t next_vm(const struct trace_phases *p, size_t i)
+{
+	unsigned vm = p->phase[i].vm;
+
+	while (i < p->n && p->phase[i].vm == vm)
+		i++;
+	return i;
+}
+
+static void compare_phase(struct sequence_result *s, struct sequence_phase *p)
+{
+	const struct trace_phase *k = p->kernel, *m = p->model;
+	enum trace_line_field field;
+
+	while (m && p->equal < k->n_lines && p->equal < m->n_lines &&
+	       trace_line_equal(&k->lines[p->equal], &m->lines[p->equal], &field))
+		p->equal++;
+	p->diverges = !m || p->equal < k->n_lines || p->equal < m->n_lines;
+	s->equal += p->equal;
+	s->events += k->n_lines;
+	if (p->diverges && !s->first)
+		s->first = p;
+}
+
+static int compare_all(struct sequence_result *s)
+{
+	const struct trace_phases *kernel = &s->recording->phases, *model = &s->model;
+	size_t m = 0;
+
+	s->phases = calloc(kernel->n, sizeof(*s->phases));
+	if (!s->phases)
+		return KVMSIM_ENOMEM;
+	for (size_t k = 0; k < kernel->n;) {
+		size_t end = next_vm(kernel, k), at = m;
+		bool fits;
+
+		while (at < model->n && !vm_fits(kernel, k, model, at))
+			at = next_vm(model, at);
+		fits = at < model->n;
+		if (fits)
+			m = next_vm(model, at);
+		for (; k < end; k++) {
+			struct sequence_phase *p = &s->phases[s->n_phases++];
+
+			p->kernel = &kernel->phase[k];
+			p->model = fits ? &model->phase[at++] : NULL;
+			compare_phase(s, p);
+		}
+	}
+	return 0;
+}
+
+int sequence_compare(const char *path, const struct profile *profile,
+		     const struct kvmsim_errsink *errors, struct sequence_result *out)
+{
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	out->path = path;
+	err = trace_recording_load(path, errors, &out->recording);
+	if (err)
+		return err;
+	err = run_model(profile, errors, out);
+	err = err ? err : compare_all(out);
+	if (err == KVMSIM_ENOMEM)
+		kvmsim_err(errors, err, "%s: out of memory", path);
+	return err;
+}
+
+void sequence_free(struct sequence_result *r)
+{
+	trace_recording_free(r->recording);
+	trace_phases_free(&r->model);
+	free(r->phases);
+	memset(r, 0, sizeof(*r));
+}

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/trace_text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+const char *const trace_left_out_words[N_LEFT_OUT] = {
+	[LEFT_OUT_TIMER] = "host interrupts: the exit and the entry after it",
+	[LEFT_OUT_OUTSIDE] = "outside the phases",
+};
+
+/* ---- phases ---- */
+
+struct trace_phase *trace_phases_add(struct trace_phases *p)
+{
+	struct trace_phase *grown = realloc(p->phase, (p->n + 1) * sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	p->phase = grown;
+	grown[p->n] = (struct trace_phase){.nr_dirty = MATRIX_NONE, .round = MATRIX_NONE};
+	p->interrupted = 0;
+	return &grown[p->n++];
+}
+
+void trace_phases_name(struct trace_phases *p, const char *name)
+{
+	struct trace_phase *last = &p->phase[p->n - 1];
+
+	snprintf(last->name, sizeof(last->name), "%s", name);
+	last->vm = p->n > 1 ? last[-1].vm + !strcmp(name, "setup") : 0;
+}
+
+/* The host's timer interrupts the guest when it likes, and so do IPIs from other vCPUs' threads. */
+static bool interrupt(struct trace_phases *p, const struct trace_line *line)
+{
+	uint32_t bit = 1u << (line->field[LINE_vcpu] & 31);
+
+	if (line->id == TRACE_kvm_exit && line->field[LINE_reason] == EXIT_INTR) {
+		p->interrupted |= bit;
+		return true;
+	}
+	if (line->id != TRACE_kvm_entry || !(p->interrupted & bit))
+		return false;
+	p->interrupted &= ~bit;
+	return true;
+}
+
+bool trace_phases_add_line(struct trace_phases *p, const struct trace_line *line)
+{
+	struct trace_phase *phase = &p->phase[p->n - 1];
+
+	if (interrupt(p, line)) {
+		p->left_out[LEFT_OUT_TIMER]++;
+		return true;
+	}
+	if (phase->n_lines == phase->room) {
+		size_t room = phase->room ? phase->room * 2 : 64;
+		struct trace_line *grown = realloc(phase->lines, room * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		phase->lines = grown;
+		phase->room = room;
+	}
+	phase->lines[phase->n_lines++] = *line;
+	return true;
+}
+
+void trace_phases_free(struct trace_phases *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free(p->phase[i].lines);
+	free(p->phase);
+	memset(p, 0, sizeof(*p));
+}
+
+void trace_recording_free(struct trace_recording *r)
+{
+	if (!r)
+		return;
+	trace_phases_free(&r->phases);
+	for (size_t i = 0; i < r->n_names; i++)
+		free(r->names[i]);
+	free(r->names);
+	free(r);
+}
+
+/* ---- the configuration ---- */
+
+static bool mmu_from(const char *name, size_t n, enum mmu_kind *out)
+{
+	static const struct {
+		const char *name;
+		enum mmu_kind mmu;
+	} short_names[] = {{"npt0", MMU_SHADOW_LONG64}, {"npt1", MMU_TDP}};
+
+	for (int k = 0; k < N_MMU_KINDS; k++) {
+		const char *full = mmu_kind_name((enum mmu_kind)k);
+
+		if (strlen(full) == n && !strncmp(full, name, n)) {
+			*out = (enum mmu_kind)k;
+			return true;
+		}
+	}
+	for (size_t i = 0; i < sizeof(short_names) / sizeof(*short_names); i++) {
+		if (strlen(short_names[i].name) == n && !strncmp(short_names[i].name, name, n)) {
+			*out = short_names[i].mmu;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool pte_from(const char *name, size_t n, enum matrix_pte *out)
+{
+	static const char *const words[] = {
+		[MATRIX_PTE_NONE] = "none", [MATRIX_PTE_4K] = "4k", [MATRIX_PTE_2M] = "2m"};
+
+	for (int i = 0; i < 3; i++) {
+		if (strlen(words[i]) == n && !strncmp(words[i], name, n)) {
+			*out = (enum matrix_pte)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_prefix(const char *prefix, const char *text)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/* What a file's name does not say, of the reference's traces: "G" is recorded with the kernel's
+ * eager_page_split, "E" with its mmio_caching. */
+static void defaults(struct trace_recording *r)
+{
+	static const struct {
+		const char *prefix, *test_case;
+		uint64_t slot_pages;
+		enum matrix_pte pte;
+	} rows[] = {{"F_pde", NULL, 1024, MATRIX_PTE_4K},
+		    {"F_recycle", NULL, 65536, MATRIX_PTE_2M},
+		    {"F_ad_2m", NULL, 512, MATRIX_PTE_2M},
+		    {"F_", NULL, 512, MATRIX_PTE_4K},
+		    {"E", "E_caching1", 64, MATRIX_PTE_2M},
+		    {"G", "G_eagerY", 512, MATRIX_PTE_2M},
+		    {"", NULL, 0, MATRIX_PTE_2M}};
+	size_t i = 0;
+
+	while (!is_prefix(rows[i].prefix, r->test_case))
+		i++;
+	r->pte = rows[i].pte;
+	if (!r->slot_pages)
+		r->slot_pages = rows[i].slot_pages;
+	if (rows[i].test_case && !strchr(r->test_case, 'e'))
+		snprintf(r->test_case, sizeof(r->test_case), "%s", rows[i].test_case);
+}
+
+/* CASE[PAGES]-MMU[-PTE] before the first dot. */
+static bool from_name(const char *path, struct trace_recording *r)
+{
+	const char *name = strrchr(path, '/');
+	size_t n, mmu;
+	char *end;
+
+	name = name ? name + 1 : path;
+	n = strcspn(name, "-.");
+	if (!n || n >= sizeof(r->test_case) || name[n] != '-')
+		return false;
+	snprintf(r->test_case, sizeof(r->test_case), "%.*s", (int)n, name);
+	if (isdigit((unsigned char)name[1])) {
+		r->slot_pages = strtoull(name + 1, &end, 10);
+		if (end != name + n)
+			return false;
+		r->test_case[1] = '\0';
+	}
+	defaults(r);
+	name += n + 1;
+	mmu = strcspn(name, "-.");
+	if (name[mmu] == '-') { /* the longer name first */
+		n = mmu + 1 + strcspn(name + mmu + 1, "-.");
+		if (mmu_from(name, n, &r->mmu))
+			mmu = n;
+		else if (!mmu_from(name, mmu, &r->mmu))
+			return false;
+	} else if (!mmu_from(name, mmu, &r->mmu)) {
+		return false;
+	}
+	name += mmu;
+	if (*name == '-' && !pte_from(name + 1, strcspn(name + 1, "-."), &r->pte))
+		return false;
+	if (r->mmu == MMU_SHADOW_FLAT32)
+		r->pte = MATRIX_PTE_NONE;
+	return r->slot_pages;
+}
+
+/* "CASE name=A mmu=npt0-long64 slot_pages=64 guest_pte=2m" */
+static bool from_line(const char *line, struct trace_recording *r)
+{
+	char name[32], mmu[32], pte[8];
+	unsigned long long pages;
+	int end = 0;
+
+	if (sscanf(line, "CASE name=%31s mmu=%31s slot_pages=%llu guest_pte=%7s%n", name, mmu,
+		   &pages, pte, &end) != 4 ||
+	    line[end] || !pages)
+		return false;
+	snprintf(r->test_case, sizeof(r->test_case), "%s", name);
+	r->slot_pages = pages;
+	return mmu_from(mmu, strlen(mmu), &r->mmu) && pte_from(pte, strlen(pte), &r->pte);
+}
+
+/* ---- lines ---- */
+
+#define LINE_MAX_BYTES 4096
+
+struct reader {
+	const char *path;
+	const struct kvmsim_errsink *errors;
+	struct trace_recording *r;
+	unsigned long number;
+	bool configured, in_phase;
+	char line[LINE_MAX_BYTES];
+};
+
+static int damaged(const struct reader *rd, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static int damaged(const struct reader *rd, const char *fmt, ...)
+{
+	char what[200];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	return kvmsim_err(rd->errors, KVMSIM_EPARSE, "%s:%lu: %s", rd->path, rd->number, what);
+}
+
+/* What stands after the time: "NAME: TEXT". NULL: no line of ftrace's. */
+static char *event_of(char *line)
+{
+	for (char *p = strstr(line, ": "); p; p = strstr(p + 1, ": ")) {
+		const char *d = p;
+
+		while (d > line && isdigit((unsigned char)d[-1]))
+			d--;
+		if (d == p || d == line || d[-1] != '.')
+			continue;
+		d--;
+		if (d > line && isdigit((unsigned char)d[-1]))
+			return p + 2;
+	}
+	return NULL;
+}
+
+static int begin_phase(struct reader *rd, const char *mark)
+{
+	struct trace_phase *phase;
+	char name[48], pattern[24] = "-";
+	long long nr, round;
+	int end = 0, id;
+
+	if (rd->in_phase)
+		return damaged(rd, "a phase begins, that of line %lu has no ENDPHASE",
+			       rd->r->phases.phase[rd->r->phases.n - 1].begins);
+	if (sscanf(mark, "PHASE %47s nr=%lld round=%lld%n pattern=%23s%n", name, &nr, &round, &end,
+		   pattern, &end) < 3 ||
+	    mark[end])
+		return damaged(rd, "'PHASE NAME nr=N round=N [pattern=WORD]' was expected");
+	id = matrix_pattern_find(pattern);
+	if (id < 0)
+		return damaged(rd, "no pattern '%s'", pattern);
+	phase = trace_phases_add(&rd->r->phases);
+	if (!phase)
+		return KVMSIM_ENOMEM;
+	trace_phases_name(&rd->r->phases, name);
+	phase->pattern = (enum matrix_pattern)id;
+	phase->nr_dirty = nr;
+	phase->round = round;
+	phase->begins = rd->number;
+	rd->in_phase = true;
+	return 0;
+}
+
+static int mark_line(struct reader *rd, char *mark)
+{
+	for (size_t n = strlen(mark); n && mark[n - 1] == ' '; n--)
+		mark[n - 1] = '\0';
+	if (is_prefix("PHASE ", mark))
+		return begin_phase(rd, mark);
+	if (strcmp(mark, "ENDPHASE"))
+		return damaged(rd, "a mark that is neither PHASE nor ENDPHASE");
+	if (!rd->in_phase)
+		return damaged(rd, "ENDPHASE, and no phase has begun");
+	rd->in_phase = false;
+	rd->r->phases.phase[rd->r->phases.n - 1].ends = rd->number;
+	return 0;
+}
+
+/* A copy that lasts; NULL: no memory. */
+static const char *keep_name(struct trace_recording *r, const char *name, size_t len)
+{
+	char **grown = realloc(r->names, (r->n_names + 1) * sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	r->names = grown;
+	r->names[r->n_names] = strndup(name, len);
+	return r->names[r->n_names] ? r->names[r->n_names++] : NULL;
+}
+
+static int event_line(struct reader *rd, const char *event)
+{
+	struct trace_line line = {.number = rd->number};
+	size_t len = strcspn(event, ": ");
+	char expected[TRACE_LINE_PIECE];
+	const char *text = event + len, *at;
+
+	if (!len || *text != ':')
+		return damaged(rd, "'EVENT: ' was expected after the time");
+	text += 1 + strspn(text + 1, " ");
+	line.id = trace_line_find(event, len);
+	if (line.id == N_KVM_TRACE) {
+		line.unknown = keep_name(rd->r, event, len);
+		if (!line.unknown)
+			return KVMSIM_ENOMEM;
+	} else if (!trace_line_parse(line.id, text, &line, &at, expected)) {
+		return damaged(rd, "%.*s: %s was expected at '%.40s'", (int)len, event, expected,
+			       at);
+	}
+	return trace_phases_add_line(&rd->r->phases, &line) ? 0 : KVMSIM_ENOMEM;
+}
+
+static int one_line(struct reader *rd)
+{
+	char *event;
+
+	if (!*rd->line || *rd->line == '#')
+		return 0;
+	if (is_prefix("CASE ", rd->line)) {
+		rd->configured = from_line(rd->line, rd->r);
+		return rd->configured ? 0
+				      : damaged(rd, "'CASE name=NAME mmu=MMU slot_pages=N "
+						    "guest_pte=4k|2m|none' was expected");
+	}
+	if (is_prefix("CPU:", rd->line) && strstr(rd->line, "LOST"))
+		return damaged(rd, "the kernel lost events here");
+	event = event_of(rd->line);
+	if (!event)
+		return damaged(rd, "no line of a trace: 'SECONDS: EVENT: ' was expected");
+	if (is_prefix("tracing_mark_write: ", event))
+		return mark_line(rd, event + strlen("tracing_mark_write: "));
+	if (!rd->in_phase) {
+		rd->r->phases.left_out[LEFT_OUT_OUTSIDE]++;
+		return 0;
+	}
+	return event_line(rd, event);
+}
+
+static int read_lines(struct reader *rd, gzFile file)
+{
+	int err = 0, zerr;
+
+	while (!err && gzgets(file, rd->line, sizeof(rd->line))) {
+		size_t n = strlen(rd->line);
+
+		rd->number++;
+		if ((!n || rd->line[n - 1] != '\n') && !gzeof(file))
+			return damaged(rd, "a line of text was expected, of at most %d bytes",
+				       LINE_MAX_BYTES);
+		while (n && (rd->line[n - 1] == '\n' || rd->line[n - 1] == '\r'))
+			rd->line[--n] = '\0';
+		err = one_line(rd);
+	}
+	if (err == KVMSIM_ENOMEM)
+		return kvmsim_err(rd->errors, err, "%s: out of memory", rd->path);
+	if (err)
+		return err;
+	gzerror(file, &zerr);
+	if (zerr != Z_OK && zerr != Z_STREAM_END)
+		return kvmsim_err(rd->errors, zerr == Z_ERRNO ? KVMSIM_EIO : KVMSIM_EPARSE,
+				  "%s:%lu: %s", rd->path, rd->number + 1,
+				  zerr == Z_ERRNO ? strerror(errno) : "damaged gzip data");
+	if (rd->in_phase)
+		return kvmsim_err(rd->errors, KVMSIM_EPARSE,
+				  "%s: ends in the phase that begins in line %lu", rd->path,
+				  rd->r->phases.phase[rd->r->phases.n - 1].begins);
+	if (!rd->r->phases.n)
+		return kvmsim_err(rd->errors, KVMSIM_EPARSE, "%s: no phase in it", rd->path);
+	if (!rd->configured)
+		return kvmsim_err(rd->errors, KVMSIM_EPARSE,
+				  "%s: neither a line 'CASE name=...' nor the file's name "
+				  "(CASE[PAGES]-MMU[-PTE].txt) says what was recorded",
+				  rd->path);
+	return 0;
+}
+
+int trace_recording_load(const char *path, const struct kvmsim_errsink *errors,
+			 struct trace_recording **out)
+{
+	struct reader rd = {.path = path, .errors = errors};
+	gzFile file;
+	int err;
+
+	*out = NULL;
+	rd.r = calloc(1, sizeof(*rd.r));
+	if (!rd.r)
+		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", path);
+	errno = 0;
+	file = gzopen(path, "rb");
+	if (!file) {
+		free(rd.r);
+		return kvmsim_err(errors, KVMSIM_EIO, "%s: %s", path,
+				  errno ? strerror(errno) : "out of memory");
+	}
+	rd.configured = from_name(path, rd.r);
+	err = read_lines(&rd, file);
+	gzclose(file);
+	if (err) {
+		trace_recording_free(rd.r);
+		return err;
+	}
+	*out = rd.r;
+	return 0;
+}

@@ -379,8 +379,9 @@ const struct verb verb_validate = {
 		 "  --first-divergence  where the model and the kernel first differ, with both "
 		 "contexts\n"
 		 "  --context N         events before and after it (default 5)\n\n"
-		 "Exit status 1: a bound is broken, nothing can be judged, a row differs, or is "
-		 "not modelled although its "
+		 "Exit status 1: a bound is broken, nothing can be judged, a row or an event "
+		 "differs, "
+		 "or a row is not modelled although its "
 		 "case and MMU are,\n"
 		 "or a cost is off by more than 5 %.",
 	.run = validate,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analysis/sequence.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,18 @@ static int rounds_of(const struct trace_phases *p, struct matrix_round **out, si
 	return 0;
 }
 
+/* How often case E reads each page again: the phase's name says so. */
+static unsigned device_rest(const struct trace_phases *p)
+{
+	unsigned rest = 0;
+
+	for (size_t i = 0; i < p->n && !rest; i++) {
+		if (sscanf(p->phase[i].name, "read_rest%u", &rest) != 1)
+			rest = 0;
+	}
+	return rest;
+}
+
 static int run_model(const struct profile *profile, const struct kvmsim_errsink *errors,
 		     struct sequence_result *s)
 {
@@ -84,6 +97,7 @@ static int run_model(const struct profile *profile, const struct kvmsim_errsink 
 				.mmu = r->mmu,
 				.slot_pages = r->slot_pages,
 				.pte = r->pte,
+				.device_rest = device_rest(&r->phases),
 				.profile = profile,
 				.trace = &observer,
 				.phase = on_phase,

@@ -271,40 +271,13 @@ uint64_t trace_line_fields(enum kvm_trace_id id)
 	return mask;
 }
 
-/* @text at *@p; a space stands for any number of them. */
-static bool match_text(const char *text, size_t len, const char **p)
-{
-	const char *s = *p;
-
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == ' ') {
-			s += strspn(s, " ");
-		} else if (*s++ != text[i]) {
-			return false;
-		}
-	}
-	*p = s;
-	return true;
-}
-
 /* Up to where the next piece of text stands, or to the end. */
 static void skip(const char *format, const char **p)
 {
 	size_t n = strcspn(format, "{");
-	const char *s;
 
-	if (!n) {
-		*p += strlen(*p);
-		return;
-	}
-	for (s = *p; *s; s++) {
-		const char *try = s;
-
-		if (match_text(format, n, &try)) {
-			*p = s;
-			return;
-		}
-	}
+	while (**p && (!n || strncmp(*p, format, n)))
+		(*p)++;
 }
 
 bool trace_line_parse(enum kvm_trace_id id, const char *text, struct trace_line *out,
@@ -318,11 +291,12 @@ bool trace_line_parse(enum kvm_trace_id id, const char *text, struct trace_line 
 
 		*at = p;
 		if (piece.len)
-			ok = match_text(piece.text, piece.len, &p);
+			ok = !strncmp(p, piece.text, piece.len);
 		else if (piece.field == N_LINE_FIELDS)
 			skip(format, &p);
 		else
 			ok = parse_field(id, piece.field, &p, &out->field[piece.field]);
+		p += ok ? piece.len : 0;
 		if (!ok) {
 			if (piece.len)
 				snprintf(expected, TRACE_LINE_PIECE, "'%.*s'", (int)piece.len,

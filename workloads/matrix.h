@@ -90,6 +90,7 @@ struct matrix_opts {
 	/* The repeated part: run in this order. Phases outside it always run. */
 	const struct matrix_round *rounds;
 	size_t n_rounds;
+	unsigned device_rest; /* case E: accesses to each of its pages after the first; 0: 99 */
 	const struct profile *profile;
 	bool check; /* keep the model's checkers on and run them after every VM */
 	/* Sees every event of a phase, at its place and time, before @phase is called; may be NULL.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdio.h>
+
 #include "workloads/matrix_interp.h"
 
 /*
@@ -46,11 +48,15 @@ static int set_slot(struct matrix *m, const char *phase, uint32_t slot, uint64_t
 
 static int accesses(struct matrix *m)
 {
+	const unsigned rest = m->o->device_rest ? m->o->device_rest : 99;
+	char reads[32], writes[32];
 	int err = read_all(m, "read_first");
 
-	err = err ? err : access_all(m, "read_rest99", MX_OP_READ4, 99);
+	snprintf(reads, sizeof(reads), "read_rest%u", rest);
+	snprintf(writes, sizeof(writes), "write_rest%u", rest);
+	err = err ? err : access_all(m, reads, MX_OP_READ4, rest);
 	err = err ? err : write_all(m, "write_first");
-	return err ? err : access_all(m, "write_rest99", MX_OP_WRITE4, 99);
+	return err ? err : access_all(m, writes, MX_OP_WRITE4, rest);
 }
 
 static int slots_elsewhere(struct matrix *m)

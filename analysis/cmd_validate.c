@@ -373,16 +373,15 @@ const struct verb verb_validate = {
 		 "stores\n"
 		 "  --json             print JSON\n\n"
 		 "With --first-divergence: runs the case of which each TRACE is a kernel's ftrace "
-		 "text (CASE[PAGES]-MMU[-PTE].txt,\n"
-		 "or with a CASE line; gzip is seen through) and compares every event of its "
-		 "phases, in order.\n\n"
+		 "text and compares\n"
+		 "every event of its phases, in order. The name says what it is of, "
+		 "CASE[PAGES]-MMU[-PTE].txt, or a\n"
+		 "line CASE in it; gzip is seen through.\n\n"
 		 "  --first-divergence  where the model and the kernel first differ, with both "
 		 "contexts\n"
 		 "  --context N         events before and after it (default 5)\n\n"
 		 "Exit status 1: a bound is broken, nothing can be judged, a row or an event "
-		 "differs, "
-		 "or a row is not modelled although its "
-		 "case and MMU are,\n"
-		 "or a cost is off by more than 5 %.",
+		 "differs, a row is not\n"
+		 "modelled although its case and MMU are, or a cost is off by more than 5 %.",
 	.run = validate,
 };

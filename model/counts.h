@@ -52,6 +52,9 @@
 	X(zap_sp, "shadow page zapped, 512 sptes looked at")                                       \
 	X(zap_spte, "spte cleared and unlinked")                                                   \
 	X(root_switch, "root looked for among the previous ones")                                  \
+	X(sync_page, "shadow page synced with its guest table, 512 sptes looked at")               \
+	X(sync_spte, "spte held against its guest entry at that")                                  \
+	X(invlpg_root, "root walked for INVLPG")                                                   \
 	X(tlb_flush, "TLB flush at entry")                                                         \
 	X(remote_tlb_flush, "remote TLB flush request")                                            \
 	/* memslots */                                                                             \

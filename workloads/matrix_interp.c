@@ -60,7 +60,7 @@ static int access_once(struct kvm_vcpu *v, enum mx_op what, uint64_t address, ui
 	case MX_OP_MOV_CR3:
 		return vcpu_mov_cr3(v, value);
 	case MX_OP_XCHG8:
-		return vcpu_rmw(v, address, 8, value);
+		return vcpu_xchg(v, address, 8, value);
 	case MX_OP_HLT:
 		return vcpu_hlt(v);
 	case MX_OP_INC4:

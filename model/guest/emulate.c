@@ -8,6 +8,7 @@ void emulate_instruction(struct kvm_vcpu *v)
 	struct guest_walk gw;
 
 	charge(v->task, COUNT_emulate, 1);
+	v->retried_rip = v->retried_addr = 0;
 	v->stat[STAT_insn_emulation]++;
 	if (!v->kvm->cpu->insn_bytes && v->paging.level)
 		(void)guest_walk_addr(v, &gw, v->rip, PFERR_FETCH | vcpu_user(v));
@@ -38,9 +39,28 @@ int vcpu_complete_mmio(struct kvm_vcpu *v)
 	return emulate_mmio(v, v->mmio_gfn, PFERR_WRITE);
 }
 
+/* An instruction that page tables are not written with has met a page that is protected since it
+ * holds one: it holds none any more, and the instruction is to run again. */
+static int unprotect_and_retry(struct kvm_vcpu *v, gfn_t gfn, gva_t gva)
+{
+	struct guest_walk gw;
+
+	v->retried_rip = v->rip;
+	v->retried_addr = gva;
+	if (!vcpu_direct(v)) {
+		if (!guest_walk_addr(v, &gw, gva, PFERR_WRITE | vcpu_user(v)))
+			return guest_fault_error(v, gva, gw.fault_code);
+		gfn = gw.gfn;
+	}
+	kvm_mmu_unprotect_page(v->task, v->kvm, gfn);
+	return VCPU_RESTART;
+}
+
 int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsigned len,
 		   uint64_t value)
 {
+	/* It would go on for ever where the page maps the instruction. */
+	bool retried = v->retried_rip == v->rip && v->retried_addr == gva;
 	struct kvm *kvm = v->kvm;
 	struct kvm_memory_slot *slot;
 	struct guest_walk gw;
@@ -51,7 +71,11 @@ int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsi
 	emulate_instruction(v);
 	if (!memslot_now(v->task, kvm, gfn))
 		return emulate_mmio(v, gfn, need);
+	if (v->insn == INSN_RMW && !retried)
+		return unprotect_and_retry(v, gfn, gva);
 	if (v->paging.level) {
+		if (v->insn != INSN_MOV) /* the emulator reads first */
+			(void)guest_walk_addr(v, &gw, gva, vcpu_user(v));
 		if (!guest_walk_addr(v, &gw, gva, need | vcpu_user(v)))
 			return guest_fault_error(v, gva, gw.fault_code);
 		gpa = gw.gfn << PAGE_SHIFT | (gva & (PAGE_SIZE - 1));

@@ -316,7 +316,7 @@ static int handle_log_full(struct kvm_vcpu *v)
 static bool addressable(const struct kvm_vcpu *v, gva_t gva)
 {
 	if (v->paging.level == ROOT_LEVEL_4)
-		return (uint64_t)((int64_t)(gva << 16) >> 16) == gva;
+		return canonical(gva);
 	return !(gva >> (v->kvm->tdp_enabled && !v->paging.level ? 48 : 32));
 }
 

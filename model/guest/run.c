@@ -65,6 +65,8 @@ static void serve_requests(struct kvm_vcpu *v)
 		kvm_mmu_free_obsolete_roots(v);
 	if (check_request(v, REQ_MASTERCLOCK_UPDATE))
 		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_update_master_clock);
+	if (check_request(v, REQ_MMU_SYNC))
+		kvm_mmu_sync_roots(v);
 	(void)check_request(v, REQ_LOAD_MMU_PGD);
 	if (check_request(v, REQ_TLB_FLUSH)) {
 		flush_local_tlb(v);

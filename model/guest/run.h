@@ -55,6 +55,11 @@ void stall_end(struct kvm_vcpu *v, bool guest);
 
 /* ---- hwwalk.c ---- */
 
+static inline bool canonical(gva_t gva)
+{
+	return (uint64_t)((int64_t)(gva << 16) >> 16) == gva;
+}
+
 /* What an access needs, as bits of the page-fault error code: 0, PFERR_WRITE, PFERR_FETCH. */
 /* Walks the tables as the CPU does and caches the translation. 0, VCPU_RESTART (a fault was
  * handled), VCPU_USERSPACE (a device), or VCPU_EMULATED (the access itself was done by the

@@ -166,18 +166,29 @@ int vcpu_write(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)
 	return store(v, e, gva, len, value);
 }
 
-int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)
+static int read_modify_write(struct kvm_vcpu *v, enum insn_store insn, uint64_t gva, unsigned len,
+			     uint64_t value)
 {
 	uint64_t old;
-	int r;
+	int r = 0;
 
-	if (v->kvm->cpu->rmw_reads_first) {
+	v->insn = insn;
+	if (v->kvm->cpu->rmw_reads_first)
 		r = vcpu_read(v, gva, len, &old);
-		v->mmio_store_follows = r == VCPU_USERSPACE;
-		if (r)
-			return r;
-	}
-	return vcpu_write(v, gva, len, value);
+	v->mmio_store_follows = r == VCPU_USERSPACE;
+	r = r ? r : vcpu_write(v, gva, len, value);
+	v->insn = INSN_MOV;
+	return r;
+}
+
+int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)
+{
+	return read_modify_write(v, INSN_RMW, gva, len, value);
+}
+
+int vcpu_xchg(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)
+{
+	return read_modify_write(v, INSN_XCHG, gva, len, value);
 }
 
 /* An instruction that leaves guest mode for @reason: into the activity of exits. */
@@ -214,8 +225,11 @@ int vcpu_invlpg(struct kvm_vcpu *v, uint64_t gva)
 		return r;
 	if (!v->kvm->cpu->decode_assists)
 		emulate_instruction(v);
-	/* No shadow page is ever out of step with its guest table here: nothing to bring up. */
-	tlb_flush_gva(&v->tlb, gva);
+	if (canonical(gva)) { /* of other addresses it is a NOP */
+		tlb_flush_gva(&v->tlb, gva);
+		if (v->paging.level)
+			kvm_mmu_invlpg(v, gva);
+	}
 	v->stat[STAT_invlpg]++;
 	return exit_end(v, was, vcpu_ready(v));
 }
@@ -247,7 +261,7 @@ int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3)
 	v->cr3 = cr3;
 	touch_shared(v->task);
 	task_assert_first(v->task, "its vCPU's requests");
-	v->requests |= REQ_TLB_FLUSH_CURRENT;
+	v->requests |= REQ_MMU_SYNC | REQ_TLB_FLUSH_CURRENT;
 	return exit_end(v, was, vcpu_ready(v));
 }
 

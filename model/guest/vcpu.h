@@ -49,9 +49,14 @@ void vcpu_set_regs(struct kvm_vcpu *v);
 int vcpu_fetch(struct kvm_vcpu *v, uint64_t gva);
 int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value);
 int vcpu_write(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);
-/* Read-modify-write; whether the first fault is a read is the CPU personality's. Of a device's
- * register: VCPU_USERSPACE for the read, and vcpu_complete_mmio() does the rest. */
+/* Read-modify-write, as INC does it; whether the first fault is a read is the CPU personality's.
+ * Where its page is protected since it holds a page table, KVM takes it for none, and runs the
+ * instruction again. Of a device's register: VCPU_USERSPACE for the read, and vcpu_complete_mmio()
+ * does the rest. */
 int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);
+/* The same by an instruction that page tables are written with: XCHG, locked AND, OR and CMPXCHG.
+ */
+int vcpu_xchg(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);
 int vcpu_invlpg(struct kvm_vcpu *v, uint64_t gva);
 int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3);
 /* After VCPU_USERSPACE with KVM_EXIT_MMIO, when the VMM has acted: KVM_RUN finishes the

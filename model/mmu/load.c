@@ -88,6 +88,7 @@ int kvm_mmu_load(struct kvm_vcpu *v)
 	if (r)
 		return r;
 	v->root_valid = true;
+	kvm_mmu_sync_roots(v);
 	/* Where the root comes from is unknown: nothing cached may survive. */
 	tlb_flush(&v->tlb);
 	return 0;
@@ -133,6 +134,28 @@ static void free_roots(struct kvm_vcpu *v, unsigned which)
 	}
 	commit_zap_page(v->task, kvm, &invalid);
 	mmu_unlock(v->task, kvm);
+}
+
+/* PAE's four roots are synced whatever is below them. */
+static bool out_of_step(const struct kvm_mmu_page *root)
+{
+	return !root || root->unsync || root->unsync_children;
+}
+
+void kvm_mmu_sync_roots(struct kvm_vcpu *v)
+{
+	if (vcpu_direct(v) || !v->root_valid)
+		return;
+	touch_shared(v->task); /* the kernel looks without the lock, too */
+	task_assert_first(v->task, "which shadow pages are in step");
+	if (!out_of_step(v->root.sp) || mmu_lock(v->task, v->kvm))
+		return;
+	if (v->root.sp)
+		(void)mmu_sync_children(v, v->root.sp, true);
+	for (int i = 0; i < 4; i++)
+		if (v->pae_root[i])
+			(void)mmu_sync_children(v, v->pae_root[i], true);
+	mmu_unlock(v->task, v->kvm);
 }
 
 void kvm_mmu_unload(struct kvm_vcpu *v)

@@ -50,6 +50,9 @@ struct kvm_mmu_page {
 	uint32_t root_count;
 	uint32_t write_flooding;
 	uint8_t valid_gen;
+	bool unsync;		  /* the guest may write the table that it shadows */
+	uint32_t unsync_children; /* bits set below: entries that may lead to such a page */
+	uint64_t unsync_child_bitmap[PTES_PER_PAGE / 64];
 	bool tdp_mmu_page;    /* of the TDP back end: takes no part in generations */
 	bool zap_scheduled;   /* such a root, invalid and not zapped yet */
 	uint64_t removal;     /* its number among those that wait for an RCU grace period */
@@ -161,7 +164,12 @@ enum vcpu_request {
 	REQ_MASTERCLOCK_UPDATE = 1u << 4,
 	REQ_EVENT = 1u << 5,
 	REQ_UPDATE_CPU_DIRTY_LOGGING = 1u << 6,
+	REQ_MMU_SYNC = 1u << 7,
 };
+
+/* A plain store; one that reads what it changes; one that does so under a lock prefix, or is XCHG.
+ * The second is none that page tables are written with. */
+enum insn_store { INSN_MOV, INSN_RMW, INSN_XCHG };
 
 struct mmu_root {
 	struct kvm_mmu_page *sp; /* NULL: none */
@@ -193,6 +201,9 @@ struct kvm_vcpu {
 	bool mmio_read_pending;	 /* userspace is to answer a read of a device */
 	bool mmio_store_follows; /* the read is the first half of a read-modify-write */
 	gfn_t mmio_gfn;		 /* of the device's page that was accessed last */
+	enum insn_store insn;	 /* how the instruction that runs stores */
+	uint64_t retried_rip;	 /* of the one that was run again last after an unprotection, */
+	uint64_t retried_addr;	 /* and what it stored to; 0: none */
 	struct {
 		cycles_t start;
 		unsigned exit;
@@ -385,6 +396,8 @@ void walk_lockless_end(struct kvm_vcpu *v);
  * KVMSIM_EINVAL, with a message, where CR3 is in no slot (the kernel: a triple fault). */
 int kvm_mmu_load(struct kvm_vcpu *v);
 void kvm_mmu_free_obsolete_roots(struct kvm_vcpu *v);
+/* What a load of CR3 flushes: the shadow pages below the current root that are out of step. */
+void kvm_mmu_sync_roots(struct kvm_vcpu *v);
 void kvm_mmu_new_pgd(struct kvm_vcpu *v, gpa_t cr3);
 void kvm_mmu_load_pdptrs(struct kvm_vcpu *v, gpa_t cr3);
 void kvm_mmu_unload(struct kvm_vcpu *v);
@@ -427,6 +440,16 @@ void kvm_mmu_change_mmu_pages(struct task *t, struct kvm *kvm, uint64_t goal);
 void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm);
 /* A write to a guest page table that is shadowed, by the emulator: takes mmu_lock itself. */
 void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes);
+/* The guest's page @gfn holds no page table that is shadowed any more: takes mmu_lock itself. */
+void kvm_mmu_unprotect_page(struct task *t, struct kvm *kvm, gfn_t gfn);
+
+/* ---- rmap/sync.c ---- */
+/* INVLPG of a guest that pages over shadow pages: takes mmu_lock itself. */
+void kvm_mmu_invlpg(struct kvm_vcpu *v, gva_t gva);
+/* Before @gfn is mapped writable: the pages that shadow it as a table of 4K entries are out of step
+ * from now on. False: it must stay write-protected. */
+bool mmu_try_to_unsync_pages(struct task *t, struct kvm *kvm, const struct kvm_memory_slot *slot,
+			     gfn_t gfn, bool can_unsync, bool prefetch);
 
 /* ---- rmap/fetch.c, rmap/spte.c, rmap/page.c: what both back ends make mappings with ---- */
 /* The level that slot and host allow for @gfn, at most @max_level; a look at the host's tables is
@@ -436,10 +459,11 @@ int max_mapping_level(struct task *t, struct kvm *kvm, const struct kvm_memory_s
 /* The largest page that guest, slot and host allow: f->goal_level, and f->pfn its first frame. */
 void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f);
 /* The spte for @pfn in a page like @sp, and its dirty bit where it grants W; @old is what is there
- * now. *wrprot: W was asked for and denied. */
+ * now. @can_unsync: a table that it would map writable may go out of step. *wrprot: W was asked for
+ * and denied. */
 uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm_memory_slot *slot,
 		   unsigned access, gfn_t gfn, pfn_t pfn, uint64_t old, bool prefetch,
-		   bool host_writable, bool *wrprot);
+		   bool can_unsync, bool host_writable, bool *wrprot);
 uint64_t nonleaf_spte(const struct kvm *kvm, const struct kvm_mmu_page *sp);
 /* An empty page of the pool. NULL, and kvm->dead: out of memory. */
 struct kvm_mmu_page *alloc_page_table(struct task *t, struct kvm *kvm);

@@ -54,6 +54,6 @@ void kvm_trace_page(struct task *t, struct kvm *kvm, const struct kvm_vcpu *v, e
 {
 	kvm_trace_event(t, kvm, v, .id = id, .gfn = sp->gfn, .level = sp->role.level,
 			.direct = sp->role.direct, .invalid = sp->role.invalid,
-			.access = sp->role.access, .gen = sp->valid_gen,
+			.unsync = sp->unsync, .access = sp->role.access, .gen = sp->valid_gen,
 			.root_count = sp->root_count, .created = created);
 }

@@ -123,20 +123,29 @@ int direct_map(struct kvm_vcpu *v, struct kvm_page_fault *f)
 	return ret;
 }
 
-/* Maps what guest entry @gpte says, unless there is a reason not to. False: stop. */
-static bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t *sptep,
-			  uint64_t gpte)
+bool prefetch_invalid_gpte(const struct kvm_vcpu *v, uint64_t gpte)
+{
+	return !(gpte & PT_PRESENT) || !(gpte & PT_ACCESSED) ||
+	       gpte_reserved(&v->paging, gpte, PG_LEVEL_4K);
+}
+
+unsigned shadowed_access(const struct kvm_mmu_page *sp, uint64_t gpte)
+{
+	unsigned access = sp->role.access & gpte_access(gpte);
+
+	return gpte & PT_DIRTY ? access : access & ~ACC_WRITE;
+}
+
+bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t *sptep, uint64_t gpte,
+		   bool no_dirty_log)
 {
 	gfn_t gfn = gpte_gfn(&v->paging, gpte, PG_LEVEL_4K);
-	unsigned access = sp->role.access & gpte_access(gpte);
+	unsigned access = shadowed_access(sp, gpte);
 	struct kvm_memory_slot *slot;
 
-	if (!(gpte & PT_PRESENT) || !(gpte & PT_ACCESSED) ||
-	    gpte_reserved(&v->paging, gpte, PG_LEVEL_4K))
+	if (prefetch_invalid_gpte(v, gpte))
 		return false;
-	if (!(gpte & PT_DIRTY))
-		access &= ~ACC_WRITE; /* the first write has to set D */
-	slot = prefetch_slot(v, gfn, access & ACC_WRITE);
+	slot = prefetch_slot(v, gfn, no_dirty_log && (access & ACC_WRITE));
 	if (!slot || !memslot_host_writable(slot, gfn))
 		return false;
 	charge(v->task, COUNT_prefetch_pfn, 1);
@@ -160,7 +169,7 @@ static void guest_prefetch(struct kvm_vcpu *v, const struct guest_walk *gw, uint
 		return;
 	for (unsigned i = first; i < first + group; i++)
 		if (i != index && !spte_present(spte_read(v->task, v->kvm, &sp->spt[i])) &&
-		    !prefetch_gpte(v, sp, &sp->spt[i], gw->prefetch_ptes[i - first]))
+		    !prefetch_gpte(v, sp, &sp->spt[i], gw->prefetch_ptes[i - first], true))
 			break;
 }
 
@@ -212,6 +221,10 @@ int fetch_guest_mapping(struct kvm_vcpu *v, struct kvm_page_fault *f, struct gue
 				  gw->pt_access[w.level - 2]);
 		if (!sp)
 			return KVMSIM_ENOMEM;
+		/* An entry that becomes present needs no flush by the guest: what is linked must
+		 * be in step. get_child_sp() has seen to a page of 4K entries. */
+		if (sp != SP_EXISTS && sp->unsync_children && mmu_sync_children(v, sp, false))
+			return RET_PF_RETRY;
 		/* The table is write-protected now: is the entry what it was? */
 		if (gpte_changed(v, gw, w.level - 1))
 			return RET_PF_RETRY;

@@ -101,6 +101,9 @@ static struct kvm_mmu_page *take_page_table(struct task *t, struct kvm *kvm)
 	sp->write_flooding = 0;
 	sp->slot_bitmap = 0;
 	sp->parent_ptes.val = 0;
+	sp->unsync = false;
+	sp->unsync_children = 0;
+	memset(sp->unsync_child_bitmap, 0, sizeof(sp->unsync_child_bitmap));
 	sp->tdp_mmu_page = sp->zap_scheduled = false;
 	return sp;
 }
@@ -137,12 +140,36 @@ static struct kvm_mmu_page *add_shadow_page(struct task *t, struct kvm *kvm,
 	return sp;
 }
 
-static struct kvm_mmu_page *find_shadow_page(struct task *t, struct kvm *kvm, gfn_t gfn,
-					     union kvm_mmu_page_role role)
+/* A page that was found is brought in step, but not its table protected: that waits until the guest
+ * flushes. False: it had to be prepared for zapping. */
+static bool sync_found(struct kvm_vcpu *v, struct kvm_mmu_page *sp, struct list *invalid)
+{
+	unsigned nr;
+	int r;
+
+	if (sp->unsync) {
+		r = sync_page(v, sp);
+		if (r < 0) {
+			prepare_zap_page(v->task, v->kvm, sp, invalid, &nr);
+			return false;
+		}
+		if (r)
+			kvm_flush_remote_tlbs(v->task, v->kvm);
+	}
+	sp->write_flooding = 0;
+	return true;
+}
+
+/* @v may be NULL where the role is direct. */
+static struct kvm_mmu_page *find_shadow_page(struct task *t, struct kvm *kvm, struct kvm_vcpu *v,
+					     gfn_t gfn, union kvm_mmu_page_role role)
 {
 	struct kvm_mmu_page *sp;
+	struct list invalid;
 	uint64_t collisions = 0;
+	unsigned nr;
 
+	list_init(&invalid);
 	for (sp = kvm->hash[sp_hash(kvm, gfn)]; sp; sp = sp->hash_next) {
 		charge(t, COUNT_sp_hash, 1);
 		kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HOT_BYTES, false);
@@ -154,11 +181,15 @@ static struct kvm_mmu_page *find_shadow_page(struct task *t, struct kvm *kvm, gf
 		}
 		if (sp->role.word == role.word)
 			break;
+		/* A table of 4K entries that is now used as a larger one's will be protected. */
+		if (role.level > PG_LEVEL_4K && sp->unsync)
+			prepare_zap_page(t, kvm, sp, &invalid, &nr);
 	}
+	if (sp && !role.direct && !sync_found(v, sp, &invalid))
+		sp = NULL;
 	if (!sp)
 		kvm->stat[STAT_mmu_cache_miss]++;
-	else if (!role.direct)
-		sp->write_flooding = 0;
+	commit_zap_page(t, kvm, &invalid);
 	if (collisions > kvm->stat[STAT_max_mmu_page_hash_collisions])
 		kvm->stat[STAT_max_mmu_page_hash_collisions] = collisions;
 	return sp;
@@ -171,7 +202,7 @@ struct kvm_mmu_page *get_shadow_page(struct kvm_vcpu *v, gfn_t gfn, union kvm_mm
 	bool created = false;
 
 	charge(v->task, COUNT_get_page, 1);
-	sp = find_shadow_page(v->task, kvm, gfn, role);
+	sp = find_shadow_page(v->task, kvm, v, gfn, role);
 	if (!sp) {
 		created = true;
 		sp = add_shadow_page(v->task, kvm, alloc_page_table(v->task, kvm), gfn, role);
@@ -223,7 +254,7 @@ struct kvm_mmu_page *get_split_sp(struct task *t, struct kvm *kvm, const uint64_
 	bool created = false;
 
 	charge(t, COUNT_get_page, 1);
-	sp = find_shadow_page(t, kvm, gfn, role);
+	sp = find_shadow_page(t, kvm, NULL, gfn, role);
 	if (!sp) {
 		created = true;
 		kvm->split_stock--;
@@ -266,6 +297,8 @@ void replace_by_table(struct task *t, struct kvm *kvm, uint64_t *sptep, struct k
 	spte_write(t, kvm, sptep, nonleaf_spte(kvm, sp));
 	if (pte_list_add(t, kvm, &sp->parent_ptes, sp->header_addr, sptep) < 0)
 		spte_write(t, kvm, sptep, 0);
+	else if (sp->unsync || sp->unsync_children)
+		mark_unsync(t, kvm, sptep);
 }
 
 void link_shadow_page(struct kvm_vcpu *v, uint64_t *sptep, struct kvm_mmu_page *sp)
@@ -281,27 +314,19 @@ static struct kvm_mmu_page *skip_to_indirect(const struct kvm *kvm, struct kvm_m
 	return sp;
 }
 
+struct kvm_mmu_page *shadow_pages_of(const struct kvm *kvm, gfn_t gfn)
+{
+	return kvm->hash[sp_hash(kvm, gfn)];
+}
+
 struct kvm_mmu_page *first_indirect_sp(const struct kvm *kvm, gfn_t gfn)
 {
-	return skip_to_indirect(kvm, kvm->hash[sp_hash(kvm, gfn)], gfn);
+	return skip_to_indirect(kvm, shadow_pages_of(kvm, gfn), gfn);
 }
 
 struct kvm_mmu_page *next_indirect_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp)
 {
 	return skip_to_indirect(kvm, sp->hash_next, sp->gfn);
-}
-
-bool has_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn)
-{
-	struct kvm_mmu_page *sp;
-
-	for (sp = kvm->hash[sp_hash(kvm, gfn)]; sp; sp = sp->hash_next) {
-		charge(t, COUNT_sp_hash, 1);
-		kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HOT_BYTES, false);
-		if (sp->gfn == gfn && !sp->role.direct && !sp_obsolete(kvm, sp))
-			return true;
-	}
-	return false;
 }
 
 void clear_write_flooding(uint64_t *sptep)

@@ -61,24 +61,45 @@ void replace_by_table(struct task *t, struct kvm *kvm, uint64_t *sptep, struct k
 		      bool flush);
 void drop_parent_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *child, uint64_t *sptep);
 void page_zap_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, uint64_t *sptep);
-bool has_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn);
 /* The shadow pages in use that shadow the guest's table @gfn: the first, and the one after @sp. A
  * page may be prepared for zapping meanwhile. */
 struct kvm_mmu_page *first_indirect_sp(const struct kvm *kvm, gfn_t gfn);
 struct kvm_mmu_page *next_indirect_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp);
+/* The hash chain that @gfn's are in. */
+struct kvm_mmu_page *shadow_pages_of(const struct kvm *kvm, gfn_t gfn);
 void clear_write_flooding(uint64_t *sptep);
 
 /* ---- zap.c: taking shadow pages away ---- */
 
-/* Unlinks @sp from above and below and moves it to @invalid; counts the pages that went with it. */
-void prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
+/* Unlinks @sp from above and below and moves it to @invalid, with the pages below it that are out
+ * of step; counts the pages that went. True: others than @sp went too. */
+bool prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
 		      struct list *invalid, unsigned *nr);
 /* Flushes and frees what was prepared. */
 void commit_zap_page(struct task *t, struct kvm *kvm, struct list *invalid);
+/* Frees what was prepared or, if nothing was, flushes if @flush. */
+void flush_or_zap(struct task *t, struct kvm *kvm, struct list *invalid, bool flush);
 /* How many more there may be. */
 uint64_t available_mmu_pages(const struct kvm *kvm);
 /* Frees old pages when few are left below the limit. 0, or KVMSIM_ENOMEM when none can be. */
 int make_mmu_pages_available(struct kvm_vcpu *v);
+
+/* ---- sync.c: shadow pages out of step with their tables ---- */
+
+/* Entry @sptep leads to a page that is, or has such pages below it. */
+void mark_unsync(struct task *t, struct kvm *kvm, uint64_t *sptep);
+/* @sp is in step again, or gone. */
+void unlink_unsync_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp);
+/* Brings the sptes of @sp in line with its guest table, which may go on changing. 1: flush, 0, or
+ * KVMSIM_EINVAL when it has no table any more: zap it. */
+int sync_page(struct kvm_vcpu *v, struct kvm_mmu_page *sp);
+/* Write-protects the tables of all pages below @parent that are out of step, and syncs them, batch
+ * by batch. 0; or 1, a request left to go on, where others want mmu_lock and it is not @can_yield
+ * that they have it in between. */
+int mmu_sync_children(struct kvm_vcpu *v, struct kvm_mmu_page *parent, bool can_yield);
+/* Prepares all pages below @parent that are out of step for zapping. */
+unsigned zap_unsync_children(struct task *t, struct kvm *kvm, struct kvm_mmu_page *parent,
+			     struct list *invalid);
 
 /* ---- spte.c: making and setting sptes ---- */
 
@@ -98,6 +119,7 @@ struct shadow_walk {
 	unsigned index;
 };
 void shadow_walk_init(struct shadow_walk *w, struct kvm_vcpu *v, uint64_t addr);
+void shadow_walk_init_root(struct shadow_walk *w, struct kvm_mmu_page *root, uint64_t addr);
 /* False at the end; else the next entry is w->sptep. */
 bool shadow_walk_okay(struct shadow_walk *w);
 void shadow_walk_next(struct shadow_walk *w, const struct kvm *kvm);
@@ -108,6 +130,14 @@ void shadow_walk_next_at(struct shadow_walk *w, const struct kvm *kvm, uint64_t 
 
 int fetch_guest_mapping(struct kvm_vcpu *v, struct kvm_page_fault *f, struct guest_walk *gw);
 int direct_map(struct kvm_vcpu *v, struct kvm_page_fault *f);
+/* A guest entry that is not taken over before it is used: not present, without A, or wrong. */
+bool prefetch_invalid_gpte(const struct kvm_vcpu *v, uint64_t gpte);
+/* What guest entry @gpte grants in @sp. Without D no W, so that the first write sets it. */
+unsigned shadowed_access(const struct kvm_mmu_page *sp, uint64_t gpte);
+/* Maps what guest entry @gpte says, unless there is a reason not to (@no_dirty_log: a slot that is
+ * logged, and W). False: stop. */
+bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t *sptep, uint64_t gpte,
+		   bool no_dirty_log);
 
 /* ---- protect.c ---- */
 bool write_protect_gfn_levels(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,

@@ -23,19 +23,9 @@ bool spte_update(struct task *t, struct kvm *kvm, uint64_t *sptep, uint64_t spte
 	       (old & ~spte & (PT_ACCESSED | PT_DIRTY));
 }
 
-/* Whether a page of the guest must stay write-protected because it holds a page table that is
- * shadowed. Such a page is never left out of step here: each write to it is emulated. */
-static bool must_protect(struct task *t, struct kvm *kvm, const struct kvm_memory_slot *slot,
-			 gfn_t gfn)
-{
-	if (!kvm->indirect_pages)
-		return false;
-	return slot->write_track[gfn - slot->base_gfn] || has_indirect_sp(t, kvm, gfn);
-}
-
 uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm_memory_slot *slot,
 		   unsigned access, gfn_t gfn, pfn_t pfn, uint64_t old, bool prefetch,
-		   bool host_writable, bool *wrprot)
+		   bool can_unsync, bool host_writable, bool *wrprot)
 {
 	struct kvm *kvm = v->kvm;
 	int level = sp->role.level;
@@ -59,7 +49,8 @@ uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm
 		/* A writable spte of the same page: what follows was looked at then, and D will
 		 * be set by hardware. */
 		if (!(spte_present(old) && spte_last(old, level) && spte_writable(old))) {
-			*wrprot = must_protect(v->task, kvm, slot, gfn);
+			*wrprot = !mmu_try_to_unsync_pages(v->task, kvm, slot, gfn, can_unsync,
+							   prefetch);
 			if (*wrprot)
 				spte &= ~(PT_WRITABLE | SPTE_MMU_WRITABLE);
 			else if (kvm->ad_enabled)
@@ -97,7 +88,7 @@ enum ret_pf set_spte(struct kvm_vcpu *v, struct kvm_memory_slot *slot, uint64_t 
 			was_rmapped = true;
 		}
 	}
-	spte = make_spte(v, sp, slot, access, gfn, pfn, spte_reread(t, sptep), !fault,
+	spte = make_spte(v, sp, slot, access, gfn, pfn, spte_reread(t, sptep), !fault, true,
 			 host_writable, &wrprot);
 	if (spte_reread(t, sptep) == spte) {
 		ret = RET_PF_SPURIOUS;

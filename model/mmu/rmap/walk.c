@@ -8,6 +8,13 @@ void shadow_walk_init(struct shadow_walk *w, struct kvm_vcpu *v, uint64_t addr)
 	w->level = w->sp ? w->sp->role.level : 0;
 }
 
+void shadow_walk_init_root(struct shadow_walk *w, struct kvm_mmu_page *root, uint64_t addr)
+{
+	w->addr = addr;
+	w->sp = root;
+	w->level = root->role.level;
+}
+
 bool shadow_walk_okay(struct shadow_walk *w)
 {
 	if (w->level < PG_LEVEL_4K)

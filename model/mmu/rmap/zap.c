@@ -27,15 +27,16 @@ static void unaccount_shadowed(struct task *t, struct kvm *kvm, struct kvm_mmu_p
 		slot->write_track[sp->gfn - slot->base_gfn]--;
 }
 
-void prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
+bool prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
 		      struct list *invalid, unsigned *nr)
 {
-	bool zapped_root = false;
+	bool zapped_root = false, others;
 
 	mmu_lock_assert_held(t, kvm, "the list of shadow pages");
 	kvm_trace_page(t, kvm, NULL, TRACE_kvm_mmu_prepare_zap_page, sp, false);
 	charge(t, COUNT_zap_sp, 1);
 	kvm->stat[STAT_mmu_shadow_zapped]++;
+	*nr = zap_unsync_children(t, kvm, sp, invalid);
 	for (unsigned i = 0; i < PTES_PER_PAGE; i++)
 		page_zap_pte(t, kvm, sp, &sp->spt[i]);
 	while (sp->parent_ptes.val) {
@@ -43,11 +44,13 @@ void prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
 
 		drop_parent_pte(t, kvm, sp, rmap_first(t, kvm, &sp->parent_ptes, &it));
 	}
+	others = *nr;
 	if (!sp->role.invalid && !sp->role.direct)
 		unaccount_shadowed(t, kvm, sp);
-	*nr = 0;
+	if (sp->unsync)
+		unlink_unsync_page(t, kvm, sp);
 	if (!sp->root_count) {
-		*nr = 1;
+		++*nr;
 		if (sp->role.invalid)
 			list_add(&sp->link, invalid);
 		else
@@ -62,6 +65,7 @@ void prepare_zap_page(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp,
 	sp->role.invalid = 1;
 	if (zapped_root)
 		kvm_make_all_cpus_request(t, kvm, REQ_FREE_OBSOLETE_ROOTS);
+	return others;
 }
 
 void commit_zap_page(struct task *t, struct kvm *kvm, struct list *invalid)
@@ -79,6 +83,14 @@ void commit_zap_page(struct task *t, struct kvm *kvm, struct list *invalid)
 	}
 }
 
+void flush_or_zap(struct task *t, struct kvm *kvm, struct list *invalid, bool flush)
+{
+	if (!list_empty(invalid))
+		commit_zap_page(t, kvm, invalid);
+	else if (flush)
+		kvm_flush_remote_tlbs(t, kvm);
+}
+
 static uint64_t zap_oldest(struct task *t, struct kvm *kvm, uint64_t goal)
 {
 	struct list invalid, *pos, *prev;
@@ -92,7 +104,9 @@ static uint64_t zap_oldest(struct task *t, struct kvm *kvm, uint64_t goal)
 		prev = pos->prev;
 		if (sp->root_count)
 			continue;
-		prepare_zap_page(t, kvm, sp, &invalid, &nr);
+		/* With pages below it, the one before may be gone, too. */
+		if (prepare_zap_page(t, kvm, sp, &invalid, &nr))
+			prev = kvm->active_pages.prev;
 		total += nr;
 	}
 	commit_zap_page(t, kvm, &invalid);
@@ -146,7 +160,8 @@ void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm)
 		prev = pos->prev;
 		if (!sp_obsolete(kvm, sp))
 			break;
-		prepare_zap_page(t, kvm, sp, &invalid, &nr);
+		if (prepare_zap_page(t, kvm, sp, &invalid, &nr))
+			prev = kvm->active_pages.prev;
 	}
 	commit_zap_page(t, kvm, &invalid);
 	mmu_unlock(t, kvm);
@@ -236,9 +251,23 @@ void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
 				kvm->stat[STAT_mmu_pde_zapped]++;
 		}
 	}
-	if (!list_empty(&invalid))
-		commit_zap_page(t, kvm, &invalid);
-	else if (flush)
-		kvm_flush_remote_tlbs(t, kvm);
+	flush_or_zap(t, kvm, &invalid, flush);
+	mmu_unlock(t, kvm);
+}
+
+void kvm_mmu_unprotect_page(struct task *t, struct kvm *kvm, gfn_t gfn)
+{
+	struct kvm_mmu_page *sp;
+	struct list invalid;
+	unsigned nr;
+
+	if (mmu_lock(t, kvm))
+		return;
+	list_init(&invalid);
+	for (sp = first_indirect_sp(kvm, gfn); sp; sp = next_indirect_sp(kvm, sp)) {
+		charge(t, COUNT_sp_hash, 1);
+		prepare_zap_page(t, kvm, sp, &invalid, &nr);
+	}
+	commit_zap_page(t, kvm, &invalid);
 	mmu_unlock(t, kvm);
 }

@@ -42,7 +42,7 @@ static enum ret_pf map_target(struct kvm_vcpu *v, const struct kvm_page_fault *f
 
 	charge(v->task, COUNT_set_spte, 1);
 	spte = make_spte(v, sptep_to_sp(it->sptep), f->slot, ACC_ALL, it->gfn, f->pfn, it->old_spte,
-			 false, f->map_writable, &wrprot);
+			 false, true, f->map_writable, &wrprot);
 	if (spte == it->old_spte)
 		ret = RET_PF_SPURIOUS;
 	else if (!tdp_set_spte_atomic(it, spte))

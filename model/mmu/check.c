@@ -59,6 +59,16 @@ int check_leaf_host(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsign
 	return 0;
 }
 
+/* Whether a page shadows table @gfn that is to know of each store to it. */
+static bool in_step(const struct kvm *kvm, gfn_t gfn)
+{
+	const struct kvm_mmu_page *sp = kvm->indirect_pages ? first_indirect_sp(kvm, gfn) : NULL;
+
+	while (sp && sp->unsync)
+		sp = next_indirect_sp(kvm, sp);
+	return sp;
+}
+
 static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i)
 {
 	uint64_t spte = sp->spt[i], addr;
@@ -70,11 +80,69 @@ static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsi
 	if (chain_count(gfn_to_rmap(gfn_to_memslot(kvm, gfn), gfn, level, &addr), &sp->spt[i]) != 1)
 		return bad(kvm, "spte for gfn %#llx is not once in its rmap",
 			   (unsigned long long)gfn);
-	if (spte_writable(spte) && kvm->indirect_pages && first_indirect_sp(kvm, gfn))
-		return bad(kvm, "shadowed table %#llx is writable", (unsigned long long)gfn);
-	if (sp->role.direct || level > PG_LEVEL_4K)
+	if (spte_writable(spte) && in_step(kvm, gfn))
+		return bad(kvm, "table %#llx is writable, and a page that shadows it in step",
+			   (unsigned long long)gfn);
+	if (sp->role.direct || sp->unsync || level > PG_LEVEL_4K)
 		return 0;
 	return check_against_gpte(kvm, sp, i, gfn, spte);
+}
+
+static bool marked_unsync(const struct kvm_mmu_page *sp, unsigned i)
+{
+	return sp->unsync_child_bitmap[i / 64] >> (i % 64) & 1;
+}
+
+/* What is out of step can be found from above, by entries that are counted. */
+static int check_unsync(const struct kvm *kvm, const struct kvm_mmu_page *sp)
+{
+	uint32_t marked = 0;
+
+	for (unsigned i = 0; i < PTES_PER_PAGE; i++) {
+		uint64_t spte = sp->spt[i];
+		const struct kvm_mmu_page *child;
+
+		marked += marked_unsync(sp, i);
+		if (!spte_present(spte) || spte_last(spte, sp->role.level) || marked_unsync(sp, i))
+			continue;
+		child = spte_to_child(kvm, spte);
+		if (child->unsync || child->unsync_children)
+			return bad(kvm,
+				   "entry %u of a level %u page leads to pages out of step, and "
+				   "does not say so",
+				   i, sp->role.level);
+	}
+	if (marked != sp->unsync_children || (marked && sp->role.level == PG_LEVEL_4K))
+		return bad(kvm, "a level %u page has %u entries marked as unsync, %u are counted",
+			   sp->role.level, marked, sp->unsync_children);
+	if (sp->unsync && (sp->role.direct || sp->role.level > PG_LEVEL_4K))
+		return bad(kvm, "a level %u page is out of step", sp->role.level);
+	return 0;
+}
+
+/* A table that leads to others may never be out of step: its frame is tracked, and no other is. */
+static int check_tracking(const struct kvm *kvm)
+{
+	uint64_t tables = 0, tracked = 0;
+	const struct kvm_mmu_page *sp;
+
+	list_for_each_entry (sp, &kvm->active_pages, link) {
+		const struct kvm_memory_slot *slot = gfn_to_memslot(kvm, sp->gfn);
+
+		if (sp->role.direct || sp->role.level == PG_LEVEL_4K || !slot)
+			continue;
+		tables++;
+		if (!slot->write_track[sp->gfn - slot->base_gfn])
+			return bad(kvm, "writes to table %#llx of level %u are not tracked",
+				   (unsigned long long)sp->gfn, sp->role.level);
+	}
+	for (uint32_t s = 0; s < KVM_MAX_MEMSLOTS; s++)
+		for (uint64_t i = 0; kvm->slots[s] && i < kvm->slots[s]->npages; i++)
+			tracked += kvm->slots[s]->write_track[i];
+	if (tables != tracked)
+		return bad(kvm, "%llu shadowed tables lead to others, %llu are tracked",
+			   (unsigned long long)tables, (unsigned long long)tracked);
+	return 0;
 }
 
 static int check_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp, uint64_t *leaves,
@@ -109,14 +177,16 @@ static int check_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp, uint64
 
 int rmap_check(const struct kvm *kvm)
 {
-	uint64_t leaves = 0, links = 0, mapped = 0, parents = 0, pages = 0;
+	uint64_t leaves = 0, links = 0, mapped = 0, parents = 0, pages = 0, unsync = 0;
 	const struct kvm_mmu_page *sp;
 	int r;
 
 	list_for_each_entry (sp, &kvm->active_pages, link) {
 		r = check_sp(kvm, sp, &leaves, &links);
+		r = r ? r : check_unsync(kvm, sp);
 		if (r)
 			return r;
+		unsync += sp->unsync;
 		parents += chain_count(&sp->parent_ptes, NULL);
 		pages++;
 	}
@@ -137,6 +207,13 @@ int rmap_check(const struct kvm *kvm)
 	if (pages != kvm->n_used_pages)
 		return bad(kvm, "%llu shadow pages are active, %llu are counted",
 			   (unsigned long long)pages, (unsigned long long)kvm->n_used_pages);
+	if (unsync != kvm->stat[STAT_mmu_unsync])
+		return bad(kvm, "%llu shadow pages are out of step, mmu_unsync is %llu",
+			   (unsigned long long)unsync,
+			   (unsigned long long)kvm->stat[STAT_mmu_unsync]);
+	r = check_tracking(kvm);
+	if (r)
+		return r;
 	if (leaves !=
 	    kvm->stat[STAT_pages_4k] + kvm->stat[STAT_pages_2m] + kvm->stat[STAT_pages_1g])
 		return bad(kvm, "%llu leaf sptes, pages_4k is %llu", (unsigned long long)leaves,

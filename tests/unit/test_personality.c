@@ -94,7 +94,7 @@ static int emulated(struct scene *s, struct task *t)
 	EQ(vcpu_hlt(s->vcpu[0]), VCPU_USERSPACE);
 	EQ(kvm_stat(s->kvm, STAT_insn_emulation), tcg ? 3 : 0);
 	walks = s->events[TRACE_kvm_mmu_pagetable_walk];
-	EQ(scene_write(s, 0x20000 + 8 * 300, 8, 0x100067), 0); /* a page table that is shadowed */
+	EQ(scene_write(s, 0x12000 + 8 * 300, 8, 0), 0); /* a table of level 2 that is shadowed */
 	EQ(kvm_stat(s->kvm, STAT_insn_emulation), tcg ? 4 : 1);
 	/* of the fault (twice: it maps the table itself first), of the fetch, of the store */
 	EQ(s->events[TRACE_kvm_mmu_pagetable_walk] - walks, bytes ? 2 : 3);

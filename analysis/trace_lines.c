@@ -357,9 +357,9 @@ static uint64_t value_of(const struct kvm_trace_event *e, enum trace_line_field 
 	case LINE_mmio_gen:
 		return e->gen;
 	case LINE_gpte_bytes:
-		return 8;
+		return e->gpte_bytes;
 	case LINE_quadrant:
-		return 0;
+		return e->quadrant;
 	case LINE_direct:
 	case LINE_by_gpa:
 		return e->direct;
@@ -367,10 +367,10 @@ static uint64_t value_of(const struct kvm_trace_event *e, enum trace_line_field 
 		return e->access;
 	case LINE_invalid:
 		return e->invalid;
-	case LINE_nx: /* KVM's own tables have NX whatever the guest's have */
-		return 1;
+	case LINE_nx:
+		return e->efer_nx;
 	case LINE_ad:
-		return 1;
+		return !e->ad_disabled;
 	case LINE_roots:
 		return e->root_count;
 	case LINE_unsync:

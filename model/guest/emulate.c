@@ -16,17 +16,19 @@ void emulate_instruction(struct kvm_vcpu *v)
 			.gfn = v->rip >> PAGE_SHIFT);
 }
 
-static int emulate_mmio(struct kvm_vcpu *v, gfn_t gfn, uint64_t need)
+/* Of v->mmio. */
+static int emulate_mmio(struct kvm_vcpu *v, uint64_t need)
 {
 	bool write = need & PFERR_WRITE;
 
-	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_vcpu_match_mmio, .gfn = gfn,
-			.writable = write, .direct = vcpu_direct(v));
-	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmio, .gfn = gfn,
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_vcpu_match_mmio, .addr = v->mmio.gva,
+			.gfn = v->mmio.gpa >> PAGE_SHIFT, .writable = write,
+			.direct = vcpu_direct(v));
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmio, .addr = v->mmio.gpa,
+			.gfn = v->mmio.gpa >> PAGE_SHIFT, .len = v->mmio.len,
 			.code = write ? MMIO_WRITE : MMIO_UNSATISFIED_READ);
 	v->stat[STAT_mmio_exits]++;
 	v->mmio_read_pending = !write;
-	v->mmio_gfn = gfn;
 	return vcpu_to_userspace(v, KVM_EXIT_MMIO);
 }
 
@@ -36,7 +38,7 @@ int vcpu_complete_mmio(struct kvm_vcpu *v)
 		return vcpu_ready(v);
 	v->mmio_store_follows = false;
 	kvm_run_begin(v);
-	return emulate_mmio(v, v->mmio_gfn, PFERR_WRITE);
+	return emulate_mmio(v, PFERR_WRITE);
 }
 
 /* An instruction that page tables are not written with has met a page that is protected since it
@@ -69,8 +71,12 @@ int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsi
 	int r;
 
 	emulate_instruction(v);
-	if (!memslot_now(v->task, kvm, gfn))
-		return emulate_mmio(v, gfn, need);
+	if (!memslot_now(v->task, kvm, gfn)) {
+		v->mmio.gva = gva;
+		v->mmio.gpa = gfn << PAGE_SHIFT | (gva & (PAGE_SIZE - 1));
+		v->mmio.len = len;
+		return emulate_mmio(v, need);
+	}
 	if (v->insn == INSN_RMW && !retried)
 		return unprotect_and_retry(v, gfn, gva);
 	if (v->paging.level) {

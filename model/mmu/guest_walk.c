@@ -95,7 +95,7 @@ int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64
 	int level = m->level;
 
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_pagetable_walk, .code = access,
-			.gfn = addr >> PAGE_SHIFT);
+			.addr = addr, .gfn = addr >> PAGE_SHIFT);
 	memset(w, 0, sizeof(*w));
 	if (level == PT32E_ROOT_LEVEL) {
 		pte = guest_pdpte(v, addr);

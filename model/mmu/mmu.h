@@ -200,10 +200,14 @@ struct kvm_vcpu {
 	uint64_t rip;		 /* of the instruction fetched last: the emulator reads it */
 	bool mmio_read_pending;	 /* userspace is to answer a read of a device */
 	bool mmio_store_follows; /* the read is the first half of a read-modify-write */
-	gfn_t mmio_gfn;		 /* of the device's page that was accessed last */
 	enum insn_store insn;	 /* how the instruction that runs stores */
 	uint64_t retried_rip;	 /* of the one that was run again last after an unprotection, */
 	uint64_t retried_addr;	 /* and what it stored to; 0: none */
+	struct {
+		gva_t gva;
+		gpa_t gpa;
+		unsigned len;
+	} mmio; /* the access to a device that was emulated last */
 	struct {
 		cycles_t start;
 		unsigned exit;

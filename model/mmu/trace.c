@@ -53,7 +53,9 @@ void kvm_trace_page(struct task *t, struct kvm *kvm, const struct kvm_vcpu *v, e
 		    const struct kvm_mmu_page *sp, bool created)
 {
 	kvm_trace_event(t, kvm, v, .id = id, .gfn = sp->gfn, .level = sp->role.level,
-			.direct = sp->role.direct, .invalid = sp->role.invalid,
+			.direct = sp->role.direct, .efer_nx = sp->role.efer_nx,
+			.ad_disabled = sp->role.ad_disabled, .quadrant = sp->role.quadrant,
+			.gpte_bytes = sp->role.has_4_byte_gpte ? 4 : 8, .invalid = sp->role.invalid,
 			.unsync = sp->unsync, .access = sp->role.access, .gen = sp->valid_gen,
 			.root_count = sp->root_count, .created = created);
 }

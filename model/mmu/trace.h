@@ -125,7 +125,8 @@ struct kvm_trace_event {
 	uint8_t level;	     /* where the event has one */
 	uint16_t index;	     /* set_spte: of the entry in its table */
 	/* of a shadow page: kvm_trace_page() */
-	bool direct, invalid, unsync;
+	bool direct, invalid, unsync, efer_nx, ad_disabled;
+	uint8_t gpte_bytes, quadrant;
 	uint8_t access; /* ACC_*; also what an mmio spte allows */
 	uint8_t gen;	/* the generation of page tables that it was made in */
 	uint32_t root_count;

@@ -50,7 +50,7 @@ static int on_phase(void *ctx, const struct matrix_phase *p)
 	return 0;
 }
 
-/* The repeated part of the case, as far as the trace has it. */
+/* The repeated part of the case, as far as the trace has it, in the order of first appearance. */
 static int rounds_of(const struct trace_phases *p, struct matrix_round **out, size_t *n)
 {
 	struct matrix_round *rounds = calloc(p->n + 1, sizeof(*rounds));
@@ -63,12 +63,13 @@ static int rounds_of(const struct trace_phases *p, struct matrix_round **out, si
 		const struct matrix_round r = {.pattern = p->phase[i].pattern,
 					       .nr_dirty = p->phase[i].nr_dirty,
 					       .round = p->phase[i].round};
-		const struct matrix_round *last = *n ? &rounds[*n - 1] : NULL;
+		size_t known = 0;
 
-		if (r.nr_dirty < 0 || r.round < 0)
-			continue;
-		if (!last || last->pattern != r.pattern || last->nr_dirty != r.nr_dirty ||
-		    last->round != r.round)
+		while (known < *n &&
+		       (rounds[known].pattern != r.pattern ||
+			rounds[known].nr_dirty != r.nr_dirty || rounds[known].round != r.round))
+			known++;
+		if (r.nr_dirty >= 0 && r.round >= 0 && known == *n)
 			rounds[(*n)++] = r;
 	}
 	return 0;

@@ -250,3 +250,22 @@ size_t events_count(struct event_count counts[EVENTS_MAX])
 	}
 	return n;
 }
+
+void events_mark(const char *text)
+{
+	write_text(TRACEFS "trace_marker", text);
+}
+
+void events_text(FILE *to)
+{
+	static char line[4096];
+	FILE *trace = fopen(TRACEFS "trace", "re");
+	if (!trace)
+		die_errno("trace");
+	check_dropped();
+	while (fgets(line, sizeof(line), trace))
+		if (line[0] != '#')
+			fputs(line, to);
+	if (ferror(trace) || fclose(trace))
+		die_errno("trace");
+}

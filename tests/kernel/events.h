@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /*
  * Counts the tracepoints of the groups kvm and kvmmmu, exactly: every record of the ring buffer is
@@ -27,6 +28,11 @@ void events_stop(void);	 /* tracing off */
 /* What happened between the last start and stop, sorted by first occurrence, each name once;
  * returns how many. */
 size_t events_count(struct event_count counts[EVENTS_MAX]);
+
+/* As text, instead of being counted: a line of our own among the events, and what the last start
+ * and stop saw, as the kernel prints it. */
+void events_mark(const char *text);
+void events_text(FILE *to);
 
 /* ---- events_fields.c ---- */
 

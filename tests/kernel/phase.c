@@ -15,11 +15,12 @@ void record_header(FILE *rows)
 	      rows);
 }
 
+static const char *const pte_words[] = {
+	[GUEST_PTE_4K] = "4k", [GUEST_PTE_2M] = "2m", [GUEST_PTE_NONE] = "none"};
+
 static void put_row(const struct recorder *r, const struct phase_key *key, const char *quantity,
 		    int64_t value, const char *unit, const char *note)
 {
-	static const char *const pte_words[] = {
-		[GUEST_PTE_4K] = "4k", [GUEST_PTE_2M] = "2m", [GUEST_PTE_NONE] = "none"};
 	const char *quote = strchr(quantity, ',') ? "\"" : "";
 	fprintf(r->opts.rows, "%s,%s,stock,%" PRIu64 ",%s,%s,%s%s%s,%" PRId64 ",%s,%s\n",
 		r->opts.program->case_name, r->opts.mmu, r->opts.slot_pages, pte_words[r->opts.pte],
@@ -51,10 +52,40 @@ static struct phase_key *find_key(struct recorder *r, const char *phase)
 	return &r->keys[r->n_keys++];
 }
 
+void phase_text_begin(const struct recorder *r)
+{
+	const struct record_opts *o = &r->opts;
+	const char *name = o->program->case_name, *pte = pte_words[o->pte];
+	fprintf(o->rows,
+		"TRACE %s-%s-%" PRIu64 "-%s\nCASE name=%s mmu=%s slot_pages=%" PRIu64
+		" guest_pte=%s\n",
+		name, o->mmu, o->slot_pages, pte, name, o->mmu, o->slot_pages, pte);
+}
+
+void phase_text_end(const struct recorder *r)
+{
+	fputs("ENDTRACE\n", r->opts.rows);
+}
+
+static void mark_phase(const struct recorder *r)
+{
+	char text[128];
+	const char *name = strrchr(r->key->text, ',') + 1;
+	snprintf(text, sizeof(text), "PHASE %s nr=%" PRId64 " round=%d pattern=%s", name,
+		 r->nr_dirty < 0 ? -1 : r->nr_dirty, r->round < 0 ? -1 : r->round,
+		 r->pattern == PATTERN_NONE ? "-" : pattern_name(r->pattern));
+	events_mark(text);
+}
+
 void phase_begin(struct recorder *r, const char *phase)
 {
 	r->key = find_key(r, phase);
 	r->key->occurrences++;
+	if (r->text) {
+		events_start();
+		mark_phase(r);
+		return;
+	}
 	if (r->tracing) {
 		stats_read(&r->stats, r->stats_before);
 		events_start();
@@ -102,6 +133,12 @@ static void put_events(const struct recorder *r)
 
 void phase_end(struct recorder *r, uint64_t ticks)
 {
+	if (r->text) {
+		events_mark("ENDPHASE");
+		events_stop();
+		events_text(r->opts.rows);
+		return;
+	}
 	if (r->tracing) {
 		static uint64_t after[STATS_MAX];
 		events_stop();

@@ -24,6 +24,7 @@ struct phase_key {
 struct recorder {
 	struct record_opts opts;
 	bool tracing;
+	bool text; /* not counted but printed */
 	struct guest guest;
 	bool has_guest;
 	struct stats stats;
@@ -42,6 +43,9 @@ struct recorder {
 	size_t n_keys;
 };
 
+/* Around the phases of a program whose events are printed. */
+void phase_text_begin(const struct recorder *r);
+void phase_text_end(const struct recorder *r);
 /* From begin to end everything counts; @ticks is how long that took. */
 void phase_begin(struct recorder *r, const char *phase);
 void phase_end(struct recorder *r, uint64_t ticks);

@@ -362,6 +362,18 @@ void record_events(const struct record_opts *opts)
 	free(r);
 }
 
+void record_text(const struct record_opts *opts)
+{
+	struct recorder *r = recorder_new(opts, false);
+	r->text = true;
+	events_open();
+	phase_text_begin(r);
+	run_program(r);
+	phase_text_end(r);
+	events_close();
+	free(r);
+}
+
 void record_insns(const struct record_opts *opts, unsigned times)
 {
 	struct recorder *r = recorder_new(opts, false);

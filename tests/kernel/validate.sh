@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Records what Debian's own kernel does, under QEMU, and holds the model against it.
-#   tests/kernel/validate.sh [quick|full|manual|huge|notifier|vcpus|smp|PLAN-FILE]        README.md beside this file
+#   tests/kernel/validate.sh [quick|full|manual|huge|notifier|vcpus|smp|traces|PLAN-FILE]        README.md beside this file
 # Leaves build/kernel/result.csv. Exit 0: equal, or skipped with the reason; 1: not; 130: interrupted.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -121,13 +121,32 @@ if [ "$rc" -ne 0 ] || ! grep -q '^vmm: done$' "$cache/console.log"; then
 	[ "$rc" -ne 124 ] || fail "QEMU was stopped after $limit_s s (KVMSIM_QEMU_LIMIT_S)"
 	fail "the recording ended early, QEMU's status $rc; all of it is in $cache/console.log"
 fi
-mv "$work/rows.csv" "$cache/result.csv" || fail "no rows were recorded"
+# Rows, and traces in files of their own.
+rm -rf "$cache/traces"
+mkdir "$cache/traces" || fail "cannot make $cache/traces"
+awk -v to="$cache/traces/" '/^TRACE / { file = to $2 ".txt"; next }
+	/^ENDTRACE$/ { close(file); file = ""; next }
+	file != "" { print > file; next } { print }' "$work/rows.csv" >"$cache/result.csv" &&
+	[ -s "$cache/result.csv" ] || fail "no rows were recorded"
 
-# The recording is the expected side; validate ends with 1 when a row differs.
-build/release/kvmsim validate --matrix "$cache/result.csv"
-rc=$?
-case $rc in
-0) echo "kernel: 1 passed, 0 failed, 0 skipped" ;;
-1) fail "the model and the kernel differ on $cache/result.csv" ;;
-*) fail "kvmsim validate --matrix $cache/result.csv ended with status $rc" ;;
-esac
+# The recording is the expected side; validate ends with 1 when a row or an event differs.
+passed=0
+judge() { # FILE VALIDATE-OPTION...
+	file=$1
+	shift
+	build/release/kvmsim validate "$@"
+	rc=$?
+	case $rc in
+	0) passed=$((passed + 1)) ;;
+	1) fail "the model and the kernel differ on $file" ;;
+	*) fail "kvmsim validate $* ended with status $rc" ;;
+	esac
+}
+if [ "$(wc -l <"$cache/result.csv")" -gt 1 ]; then
+	judge "$cache/result.csv" --matrix "$cache/result.csv"
+fi
+for file in "$cache"/traces/*.txt; do
+	[ -f "$file" ] || continue
+	judge "$file" --first-divergence "$file"
+done
+echo "kernel: $passed passed, 0 failed, 0 skipped"

@@ -7,6 +7,7 @@
  *
  *	mmu NAME                            an entry of mmus[] below
  *	run PROGRAM SLOT_PAGES GUEST_PTE    /cases/PROGRAM.case, 4k|2m|none
+ *	trace PROGRAM SLOT_PAGES GUEST_PTE  the same, as the kernel's text of each event
  *	parallel SLOT_PAGES GUEST_PTE       parallel.h
  *
  * Each run is a process of its own, twice: with tracing for the counts, without for instructions.
@@ -182,7 +183,8 @@ static void record_costs(const struct record_opts *opts)
 }
 
 /* @name: of the program; NULL: parallel. */
-static void run(const struct mmu *mmu, const char *name, const char *slot_pages, const char *pte)
+static void run(const struct mmu *mmu, const char *name, bool text, const char *slot_pages,
+		const char *pte)
 {
 	static struct program program;
 	const char *what = name ? name : "parallel";
@@ -207,8 +209,12 @@ static void run(const struct mmu *mmu, const char *name, const char *slot_pages,
 	if (name) {
 		snprintf(path, sizeof(path), "/cases/%s.case", name);
 		program_read(&program, path);
-		record(&opts, record_events, what);
-		record(&opts, record_costs, what);
+		if (text) {
+			record(&opts, record_text, what);
+		} else {
+			record(&opts, record_events, what);
+			record(&opts, record_costs, what);
+		}
 	} else {
 		record(&opts, record_parallel, what);
 	}
@@ -234,13 +240,13 @@ static void run_plan(const char *path)
 		const char *first = strtok_r(NULL, " \t", &save);
 		if (strcmp(word, "mmu") == 0) {
 			change_mmu(&mmu, first);
-		} else if (strcmp(word, "run") == 0) {
+		} else if (strcmp(word, "run") == 0 || strcmp(word, "trace") == 0) {
 			const char *slot_pages = strtok_r(NULL, " \t", &save);
-			run(mmu, first, slot_pages, strtok_r(NULL, " \t", &save));
+			run(mmu, first, *word == 't', slot_pages, strtok_r(NULL, " \t", &save));
 		} else if (strcmp(word, "parallel") == 0) {
-			run(mmu, NULL, first, strtok_r(NULL, " \t", &save));
+			run(mmu, NULL, false, first, strtok_r(NULL, " \t", &save));
 		} else {
-			die("plan: expected mmu, run or parallel, found '%s'", word);
+			die("plan: expected mmu, run, trace or parallel, found '%s'", word);
 		}
 	}
 }

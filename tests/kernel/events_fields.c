@@ -43,8 +43,9 @@ static void put_word(char *buf, size_t size, const struct word *words, size_t n,
 static void format_exit(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
 {
 	static const struct word reasons[] = {
-		{0x4e, "PF"},	{0x60, "intr"},	  {0x7b, "ioio"},      {0x78, "hlt"},
-		{0x400, "npf"}, {0x79, "invlpg"}, {0x13, "write_cr3"}, {0x72, "cpuid"},
+		{0x4e, "PF"},	     {0x60, "intr"},	  {0x7b, "ioio"},	   {0x78, "hlt"},
+		{0x400, "npf"},	     {0x79, "invlpg"},	  {0x13, "write_cr3"},	   {0x72, "cpuid"},
+		{0x10, "write_cr0"}, {0x14, "write_cr4"}, {0x65, "cr0_sel_write"}, {0x7c, "msr"},
 	};
 	put_word(buf, size, reasons, N_ELEMENTS(reasons), v[0], "0x");
 }

@@ -10,46 +10,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/kernel/guest_modes.h"
 #include "tests/kernel/vmm.h"
 
-#define SLOT0_BYTES   0x200000ull
-#define HUGE_BYTES    0x200000ull
-#define TABLE_ENTRIES 512u
+#define SLOT0_BYTES 0x200000ull
+#define HUGE_BYTES  0x200000ull
 
 /* Guest-physical places in slot 0. */
-#define CODE_GPA       0x1000ull
-#define STACK_GPA      0x8000ull
-#define PML4_GPA       0x10000ull
-#define PDPT_GPA       0x11000ull
-#define PD_GPA(gib)    (0x12000ull + (gib)*PAGE_BYTES)
-#define PT_LOW_GPA     0x20000ull		     /* maps slot 0 */
-#define PT_TEST_GPA(i) (0x21000ull + (i)*PAGE_BYTES) /* maps 2 MiB of slot 1 each */
-#define LIST_GPA       0x100000ull
-#define LIST_PAGES     16u
+#define CODE_GPA   0x1000ull
+#define LIST_GPA   0x100000ull
+#define LIST_PAGES 16u
 #define VCPU_LIST_BYTES                                                                            \
 	(LIST_PAGES * PAGE_BYTES / GUEST_MAX_VCPUS) /* vCPU 1's list begins there                  \
 						     */
-#define N_GIB 4u
-
-#define LEFT_GPA(vcpu) (0x9000ull + (vcpu)*8u) /* turns of GUEST_MIXED left */
-
-/* Page-table entries as an OS leaves them: accessed, leaves also dirty, so that the software walk
- * has nothing to set. */
-#define PTE_PRESENT  0x01ull
-#define PTE_WRITABLE 0x02ull
-#define PTE_USER     0x04ull
-#define PTE_ACCESSED 0x20ull
-#define PTE_DIRTY    0x40ull
-#define PTE_HUGE     0x80ull
-#define PTE_TABLE    (PTE_PRESENT | PTE_WRITABLE | PTE_USER | PTE_ACCESSED)
-#define PTE_LEAF     (PTE_TABLE | PTE_DIRTY)
-
-#define CR0_PE	     0x1ull
-#define CR0_ET	     0x10ull
-#define CR0_WP	     0x10000ull
-#define CR0_PG	     0x80000000ull
-#define CR4_PAE	     0x20ull
-#define EFER_LME_LMA 0x500ull
+#define LEFT_GPA(vcpu) (0x9000ull + (vcpu)*8u)	    /* turns of GUEST_MIXED left */
 
 /* RSI: list of 32-bit addresses; RCX: its length. The same bytes serve 32-bit and 64-bit code. */
 static const struct {
@@ -93,36 +67,6 @@ static uint8_t *map_memory(uint64_t bytes, bool huge, bool touch)
 	return start;
 }
 
-static void put_pte(struct guest *g, uint64_t table_gpa, uint64_t index, uint64_t value)
-{
-	memcpy(g->low + table_gpa + index * sizeof(value), &value, sizeof(value));
-}
-
-static void build_tables(struct guest *g)
-{
-	const uint64_t huge_per_gib = TABLE_ENTRIES;
-	put_pte(g, PML4_GPA, 0, PDPT_GPA | PTE_TABLE);
-	for (uint64_t gib = 0; gib < N_GIB; gib++)
-		put_pte(g, PDPT_GPA, gib, PD_GPA(gib) | PTE_TABLE);
-
-	if (g->opts.pte == GUEST_PTE_2M) {
-		for (uint64_t i = 0; i < N_GIB * huge_per_gib; i++)
-			put_pte(g, PD_GPA(i / huge_per_gib), i % huge_per_gib,
-				i * HUGE_BYTES | PTE_LEAF | PTE_HUGE);
-		return;
-	}
-	put_pte(g, PD_GPA(0), 0, PT_LOW_GPA | PTE_TABLE);
-	for (uint64_t i = 0; i < TABLE_ENTRIES; i++)
-		put_pte(g, PT_LOW_GPA, i, i * PAGE_BYTES | PTE_LEAF);
-	uint64_t tables = (g->opts.slot_pages + TABLE_ENTRIES - 1) / TABLE_ENTRIES;
-	for (uint64_t t = 0; t < tables; t++) {
-		put_pte(g, PD_GPA(0), TEST_GPA / HUGE_BYTES + t, PT_TEST_GPA(t) | PTE_TABLE);
-		for (uint64_t i = 0; i < TABLE_ENTRIES; i++)
-			put_pte(g, PT_TEST_GPA(t), i,
-				(TEST_GPA + t * HUGE_BYTES + i * PAGE_BYTES) | PTE_LEAF);
-	}
-}
-
 static void set_slot(struct guest *g, uint32_t slot, uint64_t gpa, uint64_t bytes, uint8_t *hva,
 		     uint32_t flags)
 {
@@ -149,40 +93,6 @@ static void init_cpuid(struct guest *g, unsigned vcpu)
 	if (ioctl(g->vcpu[vcpu], KVM_SET_CPUID2, cpuid) < 0)
 		die_errno("KVM_SET_CPUID2");
 	free(cpuid);
-}
-
-static void init_sregs(struct guest *g, unsigned vcpu)
-{
-	bool long_mode = g->opts.pte != GUEST_PTE_NONE;
-	struct kvm_sregs s;
-	if (ioctl(g->vcpu[vcpu], KVM_GET_SREGS, &s) < 0)
-		die_errno("KVM_GET_SREGS");
-	struct kvm_segment code = {
-		.limit = 0xffffffff,
-		.selector = 8,
-		.type = 11, /* execute, read, accessed */
-		.present = 1,
-		.s = 1,
-		.g = 1,
-		.l = long_mode,
-		.db = !long_mode,
-	};
-	struct kvm_segment data = code;
-	data.selector = 16;
-	data.type = 3; /* read, write, accessed */
-	data.l = 0;
-	data.db = 1;
-	s.cs = code;
-	s.ds = s.es = s.fs = s.gs = s.ss = data;
-	s.cr0 = CR0_PE | CR0_ET;
-	if (long_mode) {
-		s.cr0 |= CR0_WP | CR0_PG;
-		s.cr3 = PML4_GPA;
-		s.cr4 = CR4_PAE;
-		s.efer = EFER_LME_LMA;
-	}
-	if (ioctl(g->vcpu[vcpu], KVM_SET_SREGS, &s) < 0)
-		die_errno("KVM_SET_SREGS");
 }
 
 static void enable_manual(struct guest *g, uint64_t how)
@@ -231,7 +141,7 @@ static void create_vcpu(struct guest *g, unsigned vcpu)
 		die_errno("mmap of kvm_run");
 	map_ring(g, vcpu);
 	init_cpuid(g, vcpu);
-	init_sregs(g, vcpu);
+	guest_init_sregs(g, vcpu);
 }
 
 void guest_create(struct guest *g, const struct guest_opts *opts)
@@ -251,8 +161,7 @@ void guest_create(struct guest *g, const struct guest_opts *opts)
 	g->low = map_memory(SLOT0_BYTES, false, true);
 	memset(g->low, 0, SLOT0_BYTES);
 	g->mem = map_memory(opts->slot_pages * PAGE_BYTES, opts->huge, !opts->absent);
-	if (opts->pte != GUEST_PTE_NONE)
-		build_tables(g);
+	guest_build_tables(g);
 	for (unsigned i = 0; i < sizeof(loop_code) / sizeof(loop_code[0]); i++)
 		memcpy(g->low + loop_code[i].gpa, loop_code[i].bytes, sizeof(loop_code[i].bytes));
 	memcpy(g->low + EMPTY_GPA, empty_code, sizeof(empty_code));
@@ -281,21 +190,21 @@ void guest_destroy(struct guest *g)
 	munmap(g->low, SLOT0_BYTES);
 }
 
-static void set_regs(struct guest *g, unsigned vcpu, uint64_t rip, uint64_t count)
+void guest_set_regs(struct guest *g, unsigned vcpu, uint64_t rip, uint64_t count)
 {
 	struct kvm_regs regs = {
 		.rip = rip,
 		.rdi = LEFT_GPA(vcpu),
 		.rsi = LIST_GPA + vcpu * VCPU_LIST_BYTES,
 		.rcx = count,
-		.rsp = STACK_GPA,
-		.rflags = 2, /* the bit that is always set */
+		.rsp = GUEST_STACK_GPA,
+		.rflags = GUEST_RFLAGS(g),
 	};
 	if (ioctl(g->vcpu[vcpu], KVM_SET_REGS, &regs) < 0)
 		die_errno("KVM_SET_REGS");
 }
 
-static void put_list(struct guest *g, unsigned vcpu, uint64_t index, uint64_t gpa)
+void guest_put_list(struct guest *g, unsigned vcpu, uint64_t index, uint64_t gpa)
 {
 	uint32_t address = (uint32_t)gpa;
 	memcpy(g->low + LIST_GPA + vcpu * VCPU_LIST_BYTES + index * sizeof(address), &address,
@@ -306,8 +215,8 @@ void guest_load(struct guest *g, unsigned vcpu, enum guest_loop loop, const uint
 		uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
-		put_list(g, vcpu, i, TEST_GPA + pages[i] * PAGE_BYTES);
-	set_regs(g, vcpu, loop_code[loop].gpa, n);
+		guest_put_list(g, vcpu, i, TEST_GPA + pages[i] * PAGE_BYTES);
+	guest_set_regs(g, vcpu, loop_code[loop].gpa, n);
 }
 
 static volatile uint32_t *turns_left(const struct guest *g, unsigned vcpu)
@@ -318,9 +227,10 @@ static volatile uint32_t *turns_left(const struct guest *g, unsigned vcpu)
 void guest_load_mixed(struct guest *g, unsigned vcpu, const uint32_t *turns, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
-		put_list(g, vcpu, i, (TEST_GPA + (turns[i] >> 1) * PAGE_BYTES) | (turns[i] & 1));
+		guest_put_list(g, vcpu, i,
+			       (TEST_GPA + (turns[i] >> 1) * PAGE_BYTES) | (turns[i] & 1));
 	*turns_left(g, vcpu) = (uint32_t)n;
-	set_regs(g, vcpu, loop_code[GUEST_MIXED].gpa, n);
+	guest_set_regs(g, vcpu, loop_code[GUEST_MIXED].gpa, n);
 }
 
 uint64_t guest_turns_left(const struct guest *g, unsigned vcpu)
@@ -331,13 +241,13 @@ uint64_t guest_turns_left(const struct guest *g, unsigned vcpu)
 void guest_load_setup(struct guest *g)
 {
 	for (uint64_t i = 0; i < LIST_PAGES; i++)
-		put_list(g, 0, i, LIST_GPA + i * PAGE_BYTES);
-	set_regs(g, 0, loop_code[GUEST_READ].gpa, LIST_PAGES);
+		guest_put_list(g, 0, i, LIST_GPA + i * PAGE_BYTES);
+	guest_set_regs(g, 0, loop_code[GUEST_READ].gpa, LIST_PAGES);
 }
 
 void guest_load_empty(struct guest *g)
 {
-	set_regs(g, 0, EMPTY_GPA, 0);
+	guest_set_regs(g, 0, EMPTY_GPA, 0);
 }
 
 static void collect_ring(struct guest *g, unsigned vcpu)

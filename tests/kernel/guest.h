@@ -19,21 +19,31 @@
 #define TEST_GPA   0x10000000ull
 #define PAGE_BYTES 4096ull
 
+enum guest_kind {
+	GUEST_LONG64, /* 64-bit, 4-level */
+	GUEST_FLAT32, /* 32-bit, paging off */
+	GUEST_PAE,    /* 32-bit, 3-level */
+	GUEST_32BIT,  /* 32-bit, 2-level, 4-byte entries */
+};
+
 enum guest_pte {
-	GUEST_PTE_4K,	/* 64-bit, 4-level, 4K PTEs under the tested slot */
-	GUEST_PTE_2M,	/* 64-bit, 4-level, 2M PTEs */
-	GUEST_PTE_NONE, /* 32-bit, paging off */
+	GUEST_PTE_4K,	/* 4K PTEs under the tested slot */
+	GUEST_PTE_2M,	/* 2M PTEs, of GUEST_32BIT 4M */
+	GUEST_PTE_NONE, /* paging off */
 };
 
 struct guest_opts {
 	uint64_t slot_pages; /* of slot 1, 1 to GUEST_MAX_SLOT_PAGES */
+	enum guest_kind kind;
 	enum guest_pte pte;
-	bool logged;	 /* slot 1 has KVM_MEM_LOG_DIRTY_PAGES from the start */
-	uint64_t manual; /* of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2; 0: not enabled */
-	uint64_t ring;	 /* entries of each vCPU's dirty ring; 0: there is none */
-	unsigned vcpus;	 /* 1 to GUEST_MAX_VCPUS */
-	bool huge;	 /* slot 1's host memory in huge pages of 2 MiB, where it has whole ones */
-	bool absent;	 /* the host touches nothing of it */
+	bool kernel, kernel_all;      /* slot 0's pages are the supervisor's, or all are */
+	bool ro_ptes, nx_ptes, clean; /* slot 1's PTEs: without W, with NX, without A and D */
+	bool logged;		      /* slot 1 has KVM_MEM_LOG_DIRTY_PAGES from the start */
+	uint64_t manual;	      /* of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2; 0: not enabled */
+	uint64_t ring;		      /* entries of each vCPU's dirty ring; 0: there is none */
+	unsigned vcpus;		      /* 1 to GUEST_MAX_VCPUS */
+	bool huge;   /* slot 1's host memory in huge pages of 2 MiB, where it has whole ones */
+	bool absent; /* the host touches nothing of it */
 };
 #define GUEST_MAX_SLOT_PAGES 16384u /* what the page list and the 4K tables have room for */
 #define GUEST_MAX_VCPUS	     2u	    /* which share the room for page lists */
@@ -43,6 +53,10 @@ struct guest {
 	int kvm, vm, vcpu[GUEST_MAX_VCPUS];
 	struct kvm_run *run[GUEST_MAX_VCPUS];
 	uint64_t run_bytes;
+	struct guest_regs {
+		uint64_t cr0, cr3, cr4, efer;
+		unsigned cpl;
+	} regs;		    /* of vCPU 0, and of a new one */
 	uint8_t *low, *mem; /* host memory of slots 0 and 1 */
 	struct guest_ring {
 		struct kvm_dirty_gfn *entry;
@@ -57,6 +71,10 @@ struct guest {
  */
 enum guest_loop { GUEST_WRITE, GUEST_READ, GUEST_INC, GUEST_MIXED };
 
+#define GUEST_STACK_GPA 0x8000ull
+/* The bit that is always set; the user may do OUT. */
+#define GUEST_RFLAGS(g) (2u | ((g)->regs.cpl == 3 ? 0x3000u : 0))
+
 void guest_create(struct guest *g, const struct guest_opts *opts);
 void guest_destroy(struct guest *g);
 
@@ -64,6 +82,9 @@ void guest_destroy(struct guest *g);
  */
 void guest_load(struct guest *g, unsigned vcpu, enum guest_loop loop, const uint32_t *pages,
 		uint64_t n);
+/* An entry of the vCPU's list; its registers, to go through @count entries from @rip on. */
+void guest_put_list(struct guest *g, unsigned vcpu, uint64_t index, uint64_t gpa);
+void guest_set_regs(struct guest *g, unsigned vcpu, uint64_t rip, uint64_t count);
 /* On vCPU 0, the READ loop over the pages of the page lists themselves. */
 void guest_load_setup(struct guest *g);
 /* On vCPU 0, a program that leaves at once. */

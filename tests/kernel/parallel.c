@@ -113,6 +113,7 @@ static void new_vm(struct scene *s, const char *test_case, bool logged, uint64_t
 {
 	const struct guest_opts o = {
 		.slot_pages = s->opts->slot_pages,
+		.kind = s->opts->kind,
 		.pte = s->opts->pte,
 		.logged = logged,
 		.manual = manual,

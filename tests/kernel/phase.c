@@ -23,7 +23,9 @@ static void put_row(const struct recorder *r, const struct phase_key *key, const
 {
 	const char *quote = strchr(quantity, ',') ? "\"" : "";
 	fprintf(r->opts.rows, "%s,%s,stock,%" PRIu64 ",%s,%s,%s%s%s,%" PRId64 ",%s,%s\n",
-		r->opts.program->case_name, r->opts.mmu, r->opts.slot_pages, pte_words[r->opts.pte],
+		r->opts.program->case_name, r->opts.mmu, r->opts.slot_pages,
+		r->opts.kind == GUEST_32BIT && r->opts.pte == GUEST_PTE_2M ? "4m"
+									   : pte_words[r->opts.pte],
 		key->text, quote, quantity, quote, value, unit, note);
 }
 

@@ -60,6 +60,12 @@ static const struct {
 	{"reset-harvested", OP_RESET_HARVESTED, true},
 	{"write-full", OP_WRITE_FULL, true},
 	{"write-resets", OP_WRITE_RESETS, true},
+	{"mov", OP_MOV, true},
+	{"sregs", OP_SREGS, true},
+	{"cr3", OP_CR3, true},
+	{"store-ptes", OP_STORE_PTES, true},
+	{"store-pdes", OP_STORE_PDES, true},
+	{"invlpg", OP_INVLPG, true},
 };
 
 struct reader {
@@ -146,10 +152,20 @@ static void read_vm_option(const struct reader *r, struct statement *s, const ch
 		s->lazy_split = true;
 	else if (strcmp(word, "absent") == 0)
 		s->absent = true;
+	else if (strcmp(word, "kernel") == 0)
+		s->kernel = true;
+	else if (strcmp(word, "kernel-all") == 0)
+		s->kernel_all = true;
+	else if (strcmp(word, "ro-ptes") == 0)
+		s->ro_ptes = true;
+	else if (strcmp(word, "nx-ptes") == 0)
+		s->nx_ptes = true;
+	else if (strcmp(word, "clean") == 0)
+		s->clean = true;
 	else
 		bad(r,
-		    "logged, manual, manual-all-set, ring=ENTRIES, vcpus=2, huge, lazy-split or "
-		    "absent",
+		    "logged, manual, manual-all-set, ring=ENTRIES, vcpus=2, huge, lazy-split, "
+		    "absent, kernel, kernel-all, ro-ptes, nx-ptes or clean",
 		    word);
 }
 
@@ -188,6 +204,16 @@ static void read_arguments(struct reader *r, struct statement *s)
 	case OP_PROTECT_RW:
 		s->number[s->n_numbers++] = to_number(r, next_word(r), GUEST_MAX_SLOT_PAGES);
 		s->number[s->n_numbers++] = to_count(r, next_word(r));
+		break;
+	case OP_MOV:
+	case OP_SREGS:
+	case OP_CR3:
+	case OP_STORE_PTES:
+	case OP_STORE_PDES:
+		word = next_word(r);
+		if (!word || strlen(word) >= sizeof(s->text))
+			bad(r, "what is to change", word);
+		memcpy(s->text, word, strlen(word) + 1);
 		break;
 	case OP_SWEEP:
 		read_sweep(r, s);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/kernel/events.h"
+#include "tests/kernel/guest_modes.h"
 #include "tests/kernel/vmm.h"
 
 /* With -icount shift=0 one tick of the TSC is one instruction. */
@@ -137,7 +138,13 @@ static void new_vm(struct recorder *r, const struct statement *s)
 {
 	struct guest_opts opts = {
 		.slot_pages = r->opts.slot_pages,
+		.kind = r->opts.kind,
 		.pte = r->opts.pte,
+		.kernel = s->kernel,
+		.kernel_all = s->kernel_all,
+		.ro_ptes = s->ro_ptes,
+		.nx_ptes = s->nx_ptes,
+		.clean = s->clean,
 		.logged = s->logged,
 		.manual = s->manual,
 		.ring = s->ring,
@@ -209,6 +216,30 @@ static void access_pages(struct recorder *r, const struct statement *s, enum gue
 	for (unsigned i = 0; i < r->guest.opts.vcpus; i++)
 		guest_load(&r->guest, i, loop, r->pages + i * each, each);
 	run_all_phase(r, s->phase, s->op == OP_WRITE_THREADS);
+}
+
+/* A change of the guest's registers or tables. */
+static void change_guest(struct recorder *r, const struct statement *s)
+{
+	struct guest *g = &r->guest;
+	if (s->op == OP_SREGS) {
+		phase_begin(r, s->phase);
+		uint64_t start = read_tsc();
+		guest_set_sregs(g, s->text);
+		phase_end(r, read_tsc() - start);
+		return;
+	}
+	if (s->op == OP_MOV)
+		guest_load_mov(g, s->text);
+	else if (s->op == OP_CR3)
+		guest_load_cr3(g, s->text);
+	else if (r->n_pages == 0)
+		die("phase %s: no pages", s->phase);
+	else if (s->op == OP_INVLPG)
+		guest_load_invlpg(g, r->pages, r->n_pages);
+	else
+		guest_load_stores(g, s->op == OP_STORE_PDES, s->text, r->pages, r->n_pages);
+	run_phase(r, s->phase);
 }
 
 static void execute(struct recorder *r, const struct statement *s)
@@ -288,6 +319,14 @@ static void execute(struct recorder *r, const struct statement *s)
 	case OP_EMPTY:
 		guest_load_empty(&r->guest);
 		run_phase(r, s->phase);
+		break;
+	case OP_MOV:
+	case OP_SREGS:
+	case OP_CR3:
+	case OP_STORE_PTES:
+	case OP_STORE_PDES:
+	case OP_INVLPG:
+		change_guest(r, s);
 		break;
 	case OP_SWEEP:
 	case OP_REPEAT:

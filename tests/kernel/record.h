@@ -16,6 +16,7 @@ struct record_opts {
 	const struct program *program;
 	const char *mmu; /* the column's word */
 	uint64_t slot_pages;
+	enum guest_kind kind;
 	enum guest_pte pte;
 	FILE *rows;
 };

@@ -6,7 +6,7 @@
  * A plan is a text file of lines
  *
  *	mmu NAME                            an entry of mmus[] below
- *	run PROGRAM SLOT_PAGES GUEST_PTE    /cases/PROGRAM.case, 4k|2m|none
+ *	run PROGRAM SLOT_PAGES GUEST_PTE    /cases/PROGRAM.case, 4k|2m|4m|none
  *	trace PROGRAM SLOT_PAGES GUEST_PTE  the same, as the kernel's text of each event
  *	parallel SLOT_PAGES GUEST_PTE       parallel.h
  *
@@ -36,11 +36,18 @@
 
 static const struct mmu {
 	const char *name, *kvm_params, *amd_params;
+	enum guest_kind guest;
 } mmus[] = {
-	{"npt0-long64", "", "npt=0"},
-	{"npt0-flat32", "", "npt=0"},
-	{"npt1-tdp0", "tdp_mmu=0", "npt=1"},
-	{"npt1-tdp1", "", "npt=1"},
+	{"npt0-long64", "", "npt=0", GUEST_LONG64},
+	{"npt0-flat32", "", "npt=0", GUEST_FLAT32},
+	{"npt0-pae", "", "npt=0", GUEST_PAE},
+	{"npt0-32bit", "", "npt=0", GUEST_32BIT},
+	{"npt1-tdp0", "tdp_mmu=0", "npt=1", GUEST_LONG64},
+	{"npt1-tdp0-pae", "tdp_mmu=0", "npt=1", GUEST_PAE},
+	{"npt1-tdp0-32bit", "tdp_mmu=0", "npt=1", GUEST_32BIT},
+	{"npt1-tdp1", "", "npt=1", GUEST_LONG64},
+	{"npt1-tdp1-pae", "", "npt=1", GUEST_PAE},
+	{"npt1-tdp1-32bit", "", "npt=1", GUEST_32BIT},
 };
 
 static void complain(const char *fmt, va_list args)
@@ -197,11 +204,12 @@ static void run(const struct mmu *mmu, const char *name, bool text, const char *
 		.program = &program,
 		.mmu = mmu->name,
 		.slot_pages = strtoull(slot_pages, NULL, 10),
-		.pte = strcmp(pte, "4k") == 0	? GUEST_PTE_4K
-		       : strcmp(pte, "2m") == 0 ? GUEST_PTE_2M
-						: GUEST_PTE_NONE,
+		.kind = mmu->guest,
+		.pte = strcmp(pte, "4k") == 0					   ? GUEST_PTE_4K
+		       : strcmp(pte, mmu->guest == GUEST_32BIT ? "4m" : "2m") == 0 ? GUEST_PTE_2M
+										   : GUEST_PTE_NONE,
 	};
-	bool flat = strcmp(mmu->name, "npt0-flat32") == 0;
+	bool flat = mmu->guest == GUEST_FLAT32;
 	if (flat != (opts.pte == GUEST_PTE_NONE) || opts.slot_pages == 0 ||
 	    opts.slot_pages > GUEST_MAX_SLOT_PAGES)
 		die("plan: cannot run %s on %s with %s pages, guest PTEs %s", what, mmu->name,

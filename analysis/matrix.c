@@ -350,6 +350,7 @@ static int run_config(struct comparison *c, const struct matrix_select *sel)
 	struct matrix_round *rounds;
 	struct matrix_opts o = {.test_case = conf->test_case,
 				.mmu = (enum mmu_kind)conf->mmu_kind,
+				.guest = conf->guest,
 				.dirty = conf->dirty,
 				.slot_pages = conf->slot_pages,
 				.pte = (enum matrix_pte)conf->pte_kind,

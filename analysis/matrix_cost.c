@@ -124,6 +124,7 @@ int cost_run(struct cost_result *r, size_t config, const struct matrix_select *s
 	struct simulation s = {.r = r, .config = config};
 	const struct matrix_opts o = {.test_case = c->test_case,
 				      .mmu = (enum mmu_kind)c->mmu_kind,
+				      .guest = c->guest,
 				      .dirty = c->dirty,
 				      .slot_pages = c->slot_pages,
 				      .pte = (enum matrix_pte)c->pte_kind,

@@ -54,15 +54,6 @@ const char *matrix_file_text(struct matrix_file *f, const char *text)
 
 /* ---- what the file's words mean to the model ---- */
 
-static int find_mmu(const char *name)
-{
-	for (int k = 0; k < N_MMU_KINDS; k++) {
-		if (!strcmp(mmu_kind_name((enum mmu_kind)k), name))
-			return k;
-	}
-	return -1;
-}
-
 /* kvm_mode: the unpatched modules, or the patched ones' parameter, which falls back to mode 1 where
  * there is no list of shadow pages to walk. */
 static const char *find_dirty(const char *mode, int mmu)
@@ -79,16 +70,16 @@ static const char *find_dirty(const char *mode, int mmu)
 	return NULL;
 }
 
-static int find_pte(const char *name)
+static int find_pte(const char *name, enum matrix_guest guest)
 {
 	static const char *const names[] = {
 		[MATRIX_PTE_NONE] = "none", [MATRIX_PTE_4K] = "4k", [MATRIX_PTE_2M] = "2m"};
 
-	for (int p = 0; p < 3; p++) {
+	for (int p = 0; p < (guest == MATRIX_GUEST_32BIT ? MATRIX_PTE_2M : 3); p++) {
 		if (!strcmp(names[p], name))
 			return p;
 	}
-	return -1;
+	return guest == MATRIX_GUEST_32BIT && !strcmp(name, "4m") ? MATRIX_PTE_2M : -1;
 }
 
 bool matrix_config_modelled(const struct matrix_config *c)
@@ -149,9 +140,9 @@ static int config_of(struct matrix_file *f, const struct csv_row *row, size_t *i
 	err = grow((void **)&f->configs, f->n_configs, sizeof(c));
 	if (err)
 		return err;
-	c.mmu_kind = find_mmu(c.mmu);
+	c.mmu_kind = matrix_mmu_find(c.mmu, &c.guest);
 	c.dirty = find_dirty(c.mode, c.mmu_kind);
-	c.pte_kind = find_pte(c.pte);
+	c.pte_kind = find_pte(c.pte, c.guest);
 	*index = f->n_configs;
 	f->configs[f->n_configs++] = c;
 	return 0;

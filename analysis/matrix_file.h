@@ -52,7 +52,8 @@ struct matrix_config {
 	const char *test_case, *mmu, *mode, *pte; /* as in the file */
 	uint64_t slot_pages;
 	/* what they mean to the model */
-	int mmu_kind;	   /* enum mmu_kind, or -1: not modelled */
+	int mmu_kind; /* enum mmu_kind, or -1: not modelled */
+	enum matrix_guest guest;
 	const char *dirty; /* policy; NULL: no such mode */
 	int pte_kind;	   /* enum matrix_pte, or -1 */
 };

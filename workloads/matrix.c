@@ -69,6 +69,17 @@ static const struct matrix_case {
 	{"P_quiet", mx_case_p_quiet, true},
 	{"P_get", mx_case_p_get, true},
 	{"P_clear", mx_case_p_clear, true},
+	{"M_clean", mx_case_modes, true},
+	{"M_cr3", mx_case_modes, true},
+	{"M_cr4", mx_case_modes, true},
+	{"M_nx", mx_case_modes, true},
+	{"M_pdes", mx_case_modes, true},
+	{"M_pg", mx_case_modes, true},
+	{"M_ptes", mx_case_modes, true},
+	{"M_smap", mx_case_modes, true},
+	{"M_smep", mx_case_modes, true},
+	{"M_user", mx_case_modes, true},
+	{"M_wp", mx_case_modes, true},
 	{"N", mx_case_n, true},
 };
 
@@ -91,6 +102,33 @@ bool matrix_case_on(const char *name, enum mmu_kind mmu)
 	const struct matrix_case *c = find_case(name);
 
 	return c && (c->tdp || mmu != MMU_TDP);
+}
+
+int matrix_mmu_find(const char *name, enum matrix_guest *guest)
+{
+	static const struct {
+		const char *suffix;
+		enum matrix_guest guest;
+	} suffixes[] = {{"", MATRIX_GUEST_OF_MMU},
+			{"-pae", MATRIX_GUEST_PAE},
+			{"-32bit", MATRIX_GUEST_32BIT}};
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		for (int k = 0; k < N_MMU_KINDS; k++) {
+			const char *mmu = mmu_kind_name((enum mmu_kind)k);
+			size_t len = strlen(mmu);
+
+			*guest = suffixes[i].guest;
+			/* a 32-bit guest that pages has shadow tables as a 64-bit one has */
+			if (*guest && k == MMU_SHADOW_FLAT32)
+				continue;
+			if (*guest && k == MMU_SHADOW_LONG64)
+				len = strlen("npt0");
+			if (!strncmp(name, mmu, len) && !strcmp(name + len, suffixes[i].suffix))
+				return k;
+		}
+	}
+	return -1;
 }
 
 /* ---- patterns ---- */

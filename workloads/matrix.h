@@ -22,7 +22,12 @@
  * instruction order are the reference's, so that faults come in the same order.
  */
 
-enum matrix_pte { MATRIX_PTE_NONE, MATRIX_PTE_4K, MATRIX_PTE_2M };
+enum matrix_pte { MATRIX_PTE_NONE, MATRIX_PTE_4K, MATRIX_PTE_2M /* with 4-byte entries, 4M */ };
+/* How the guest pages: as the MMU's name says, or in 32-bit code. */
+enum matrix_guest { MATRIX_GUEST_OF_MMU, MATRIX_GUEST_PAE, MATRIX_GUEST_32BIT };
+/* The MMU of the word @name, and its guest: "npt0-long64", or "npt0-pae", "npt1-tdp0-32bit" and so
+ * on. -1: there is none. */
+int matrix_mmu_find(const char *name, enum matrix_guest *guest);
 enum matrix_pattern {
 	MATRIX_NO_PATTERN, /* "-" */
 	MATRIX_EVEN,
@@ -84,6 +89,7 @@ typedef int (*matrix_phase_fn)(void *ctx, const struct matrix_phase *p);
 struct matrix_opts {
 	const char *test_case; /* "A" */
 	enum mmu_kind mmu;
+	enum matrix_guest guest;
 	const char *dirty; /* policy of GET_DIRTY_LOG; NULL: the preset's. Cases C have their own */
 	uint64_t slot_pages;
 	enum matrix_pte pte;

@@ -72,6 +72,10 @@ static void say_exit(char *out, uint64_t s)
 					    {EXIT_NPF, "npf"},
 					    {EXIT_INVLPG, "invlpg"},
 					    {EXIT_CR3_WRITE, "write_cr3"},
+					    {EXIT_CR0_WRITE, "write_cr0"},
+					    {EXIT_CR4_WRITE, "write_cr4"},
+					    {EXIT_CR0_SEL_WRITE, "cr0_sel_write"},
+					    {EXIT_MSR, "msr"},
 					    {0, NULL}};
 	const char *w = find_word(words, s);
 

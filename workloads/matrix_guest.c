@@ -138,6 +138,11 @@ static void put_list(struct matrix *m, const struct kvm_vcpu *v, const uint32_t 
 	}
 }
 
+void mx_put_list(struct matrix *m, const uint32_t *pages, uint64_t n)
+{
+	put_list(m, m->vcpu, pages, n, MX_TEST);
+}
+
 int mx_setup(struct matrix *m)
 {
 	uint32_t lists[MX_LIST_PAGES];

@@ -6,55 +6,9 @@
 #include "model/sim/ledger.h"
 #include "workloads/matrix_scene.h"
 
-#define CHUNK_SHIFT 21 /* log2 of what a 2M PTE maps */
-
 #define SLOT0 0
 
 /* ---- building ---- */
-
-static void put(struct matrix *m, uint64_t gpa, uint64_t value)
-{
-	kvm_write_guest_u64(m->kvm, gpa, m->clear_ad ? value & ~MX_ACCESSED_DIRTY : value);
-}
-
-static void tables_2m(struct matrix *m)
-{
-	for (uint64_t g = 0; g < 4; g++) {
-		for (uint64_t i = 0; i < 512; i++)
-			put(m, MX_PD(g) + i * 8, g << 30 | i << CHUNK_SHIFT | MX_LEAF_2M);
-	}
-}
-
-static void tables_4k(struct matrix *m)
-{
-	uint64_t chunks = (m->o->slot_pages + 511) / 512;
-
-	put(m, MX_PD(0), MX_PT_LOW | MX_TABLE_ENTRY);
-	for (uint64_t i = 0; i < 512; i++)
-		put(m, MX_PT_LOW + i * 8, i << 12 | MX_LEAF_4K);
-	for (uint64_t c = 0; c < chunks; c++) {
-		put(m, MX_PD(0) + (128 + c) * 8, MX_PT_TEST(c) | MX_TABLE_ENTRY);
-		for (uint64_t i = 0; i < 512; i++)
-			put(m, MX_PT_TEST(c) + i * 8,
-			    (MX_TEST + (c << CHUNK_SHIFT) + (i << 12)) | MX_LEAF_4K);
-	}
-	put(m, MX_PD(3) + 256 * 8, MX_PT_MMIO | MX_TABLE_ENTRY);
-	for (uint64_t i = 0; i < 512; i++)
-		put(m, MX_PT_MMIO + i * 8, (MX_MMIO + (i << 12)) | MX_LEAF_4K);
-}
-
-static void page_tables(struct matrix *m)
-{
-	if (m->o->pte == MATRIX_PTE_NONE)
-		return;
-	put(m, MX_PML4, MX_PDPT | MX_TABLE_ENTRY);
-	for (uint64_t g = 0; g < 4; g++)
-		put(m, MX_PDPT + g * 8, MX_PD(g) | MX_TABLE_ENTRY);
-	if (m->o->pte == MATRIX_PTE_2M)
-		tables_2m(m);
-	else
-		tables_4k(m);
-}
 
 static int set_slot1(struct matrix *m, uint32_t flags)
 {
@@ -77,7 +31,7 @@ static int make_vcpu(struct matrix *m, uint32_t i)
 		return err;
 	vcpu_bind(m->vcpus[i], m->t);
 	if (m->o->pte != MATRIX_PTE_NONE)
-		vcpu_set_cr3(m->vcpus[i], MX_PML4);
+		vcpu_set_cr3(m->vcpus[i], mx_root(m, 0));
 	return 0;
 }
 
@@ -98,7 +52,7 @@ static int vmm(struct task *t, void *arg)
 	int err;
 
 	m->t = t;
-	page_tables(m);
+	mx_page_tables(m);
 	err = set_slot0(m, 0);
 	err = err ? err : set_slot1(m, m->slot_flags);
 	for (uint32_t i = 0; i < (m->n_vcpus ? m->n_vcpus : 1) && !err; i++)
@@ -121,8 +75,7 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
 	const bool npt = m->o->mmu == MMU_TDP_RMAP || m->o->mmu == MMU_TDP;
 	struct kvm_vm_opts vo = {.paging = npt ? PAGING_TDP : PAGING_SHADOW,
 				 .preset = m->o->mmu == MMU_TDP ? "6.1-tdp" : NULL,
-				 .mode = m->o->mmu == MMU_SHADOW_FLAT32 ? GUEST_FLAT32
-									: GUEST_LONG64,
+				 .mode = mx_guest(m),
 				 .dirty = m->dirty ? m->dirty : m->o->dirty,
 				 .spte = m->spte,
 				 .personality = "tcg",

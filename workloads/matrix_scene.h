@@ -39,11 +39,17 @@
 #define MX_PT_LOW	  0x20000ull
 #define MX_PT_TEST(i)	  (0x21000ull + (i)*0x1000ull)
 #define MX_PT_MMIO	  0x60000ull
+#define MX_ROOT1	  0x16000ull	/* a second root; of PAE its directories follow */
 #define MX_MMIO		  0xe0000000ull /* no slot is here, but for a while in case E */
 #define MX_TABLE_ENTRY	  0x27ull	/* P RW US A */
 #define MX_LEAF_4K	  0x67ull	/* P RW US A D */
 #define MX_LEAF_2M	  0xe7ull	/* the same, and PS */
 #define MX_ACCESSED_DIRTY 0x60ull
+#define MX_PRESENT	  1ull
+#define MX_WRITABLE	  2ull
+#define MX_USER		  4ull
+#define MX_PAGE_SIZE	  0x80ull
+#define MX_NX		  (1ull << 63)
 
 /* ---- counting (matrix_events.c) ---- */
 
@@ -102,6 +108,11 @@ struct matrix {
 	/* the VM */
 	const char *dirty; /* the case's own policy; NULL: the options' */
 	const char *spte;  /* NULL: the preset's */
+	struct { /* leaves of slot 0 or all are the supervisor's; slot 1's are read-only... */
+		bool kernel, kernel_all, ro, nx, clean;
+	} ptes;
+	bool two_roots;
+	const struct mx_mode_step *steps; /* of cases M: what is to be done yet */
 	uint32_t slot_flags;
 	bool clear_ad;	     /* the guest's tables begin without A and D */
 	unsigned host_level; /* of slot 1's pages */
@@ -135,6 +146,19 @@ struct matrix {
 	uint64_t *bitmap;
 };
 
+/* ---- the guest's page tables (matrix_tables.c) ---- */
+
+enum guest_paging_mode mx_guest(const struct matrix *m);
+void mx_page_tables(struct matrix *m);
+/* What CR3 is for the first or the second of two equal roots. */
+uint64_t mx_root(const struct matrix *m, unsigned root);
+/* Where the entry is that maps test page @page, or the one of the directory on the way there; its
+ * length; what an entry of the directory maps. */
+uint64_t mx_pte_gpa(const struct matrix *m, uint64_t page);
+uint64_t mx_pde_gpa(const struct matrix *m, uint64_t page);
+unsigned mx_entry_bytes(const struct matrix *m);
+uint64_t mx_large_bytes(const struct matrix *m);
+
 /* A fresh VM: slot 0 (code, tables, lists), slot 1 (the test pages) with @slot_flags, the vCPUs;
  * then the phase `setup`, which reads every list page once; then @body, in the VMM's task. */
 int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m));
@@ -151,6 +175,8 @@ void mx_key(struct matrix *m, enum matrix_pattern pattern, int64_t nr_dirty, int
 
 /* The phase `setup`: the guest reads its list pages. */
 int mx_setup(struct matrix *m);
+/* The first vCPU's list: the addresses of test pages. */
+void mx_put_list(struct matrix *m, const uint32_t *pages, uint64_t n);
 /* One phase: a loop at @code over the first @n pages of the key's pattern (none: in order); KVM_RUN
  * until OUT. */
 int mx_loop(struct matrix *m, const char *phase, uint64_t code, uint64_t n);
@@ -250,6 +276,7 @@ int mx_case_j(struct matrix *m);
 int mx_case_j_mid(struct matrix *m);
 int mx_case_j_absent(struct matrix *m);
 int mx_case_j_huge(struct matrix *m);
+int mx_case_modes(struct matrix *m);
 int mx_case_n(struct matrix *m);
 
 #endif

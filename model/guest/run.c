@@ -76,6 +76,8 @@ static void serve_requests(struct kvm_vcpu *v)
 	}
 	if (check_request(v, REQ_TLB_FLUSH_CURRENT))
 		flush_local_tlb(v);
+	if (check_request(v, REQ_TLB_FLUSH_GUEST))
+		flush_local_tlb(v);
 	if (check_request(v, REQ_UPDATE_CPU_DIRTY_LOGGING)) {
 		touch_shared(v->task);
 		task_assert_first(v->task, "the number of logged slots");
@@ -140,7 +142,10 @@ static unsigned exit_code(const struct kvm_vcpu *v, unsigned reason)
 	if (!v->kvm->cpu->vmx)
 		return reason;
 	switch (reason) {
+	case EXIT_CR0_WRITE:
+	case EXIT_CR0_SEL_WRITE:
 	case EXIT_CR3_WRITE:
+	case EXIT_CR4_WRITE:
 		return VMX_EXIT_CR_ACCESS;
 	case EXIT_PF:
 		return VMX_EXIT_EXCEPTION_NMI;
@@ -152,6 +157,8 @@ static unsigned exit_code(const struct kvm_vcpu *v, unsigned reason)
 		return VMX_EXIT_INVLPG;
 	case EXIT_IOIO:
 		return VMX_EXIT_IO_INSTRUCTION;
+	case EXIT_MSR:
+		return VMX_EXIT_MSR_WRITE;
 	case EXIT_PML_FULL:
 		return VMX_EXIT_PML_FULL;
 	default:

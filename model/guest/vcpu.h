@@ -6,6 +6,7 @@
 
 #include "model/guest/op.h"
 #include "model/guest/vm.h"
+#include "model/mmu/cpu_regs.h"
 
 /*
  * The one door into the guest: what an instruction does to the machine. Recorded streams (interp)
@@ -46,6 +47,11 @@ void vcpu_set_cr3(struct kvm_vcpu *v, uint64_t cr3);
  * caller's. Loads and puts the vCPU, as every vCPU ioctl does. */
 void vcpu_set_regs(struct kvm_vcpu *v);
 
+/* The registers that say how the guest pages; and KVM_GET_SREGS with KVM_SET_SREGS, which change
+ * them, the privilege level too, while the vCPU is outside KVM_RUN. CR3 stays. */
+struct cpu_regs vcpu_regs(const struct kvm_vcpu *v);
+void vcpu_change_sregs(struct kvm_vcpu *v, const struct cpu_regs *regs);
+
 int vcpu_fetch(struct kvm_vcpu *v, uint64_t gva);
 int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value);
 int vcpu_write(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);
@@ -64,6 +70,11 @@ int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3);
  * read-modify-write does for its store. Optional where the instruction has one access: the next
  * call does the same. */
 int vcpu_complete_mmio(struct kvm_vcpu *v);
+/* MOV to CR0 and CR4, WRMSR of EFER. What would be a general-protection fault ends the run:
+ * KVMSIM_EINVAL, with a message. */
+int vcpu_mov_cr0(struct kvm_vcpu *v, uint64_t cr0);
+int vcpu_mov_cr4(struct kvm_vcpu *v, uint64_t cr4);
+int vcpu_wrmsr_efer(struct kvm_vcpu *v, uint64_t efer);
 /* OUT to a port that userspace emulates: VCPU_USERSPACE with exit reason IO. */
 int vcpu_out(struct kvm_vcpu *v, uint16_t port);
 int vcpu_hlt(struct kvm_vcpu *v);

@@ -165,6 +165,7 @@ enum vcpu_request {
 	REQ_EVENT = 1u << 5,
 	REQ_UPDATE_CPU_DIRTY_LOGGING = 1u << 6,
 	REQ_MMU_SYNC = 1u << 7,
+	REQ_TLB_FLUSH_GUEST = 1u << 8,
 };
 
 /* A plain store; one that reads what it changes; one that does so under a lock prefix, or is XCHG.

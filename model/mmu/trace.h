@@ -46,7 +46,8 @@
 	X(kvm_tdp_mmu_spte_changed)                                                                \
 	X(kvm_dirty_ring_push)                                                                     \
 	X(kvm_dirty_ring_exit)                                                                     \
-	X(kvm_dirty_ring_reset)
+	X(kvm_dirty_ring_reset)                                                                    \
+	X(kvm_msr)
 
 enum kvm_trace_id {
 #define X(n) TRACE_##n,
@@ -58,12 +59,16 @@ const char *kvm_trace_name(enum kvm_trace_id id);
 
 /* Exit reasons, SVM's. On a CPU with VMX kvm_exit prints VMX's: kvm_exit_code(). */
 enum {
+	EXIT_CR0_WRITE = 0x10,
 	EXIT_CR3_WRITE = 0x13,
+	EXIT_CR4_WRITE = 0x14,
 	EXIT_PF = 0x4e,
 	EXIT_INTR = 0x60,
+	EXIT_CR0_SEL_WRITE = 0x65,
 	EXIT_HLT = 0x78,
 	EXIT_INVLPG = 0x79,
 	EXIT_IOIO = 0x7b,
+	EXIT_MSR = 0x7c,
 	EXIT_NPF = 0x400,
 	EXIT_PML_FULL = 0x10000 /* SVM has no such exit */
 };
@@ -75,6 +80,7 @@ enum {
 	VMX_EXIT_INVLPG = 14,
 	VMX_EXIT_CR_ACCESS = 28,
 	VMX_EXIT_IO_INSTRUCTION = 30,
+	VMX_EXIT_MSR_WRITE = 32,
 	VMX_EXIT_EPT_VIOLATION = 48,
 	VMX_EXIT_PML_FULL = 62
 };

@@ -76,8 +76,13 @@ static void serve_requests(struct kvm_vcpu *v)
 	}
 	if (check_request(v, REQ_TLB_FLUSH_CURRENT))
 		flush_local_tlb(v);
-	if (check_request(v, REQ_TLB_FLUSH_GUEST))
+	if (check_request(v, REQ_TLB_FLUSH_GUEST)) {
+		if (!v->kvm->tdp_enabled) {
+			kvm_mmu_sync_roots(v);
+			kvm_mmu_sync_prev_roots(v);
+		}
 		flush_local_tlb(v);
+	}
 	if (check_request(v, REQ_UPDATE_CPU_DIRTY_LOGGING)) {
 		touch_shared(v->task);
 		task_assert_first(v->task, "the number of logged slots");

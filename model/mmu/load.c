@@ -158,6 +158,18 @@ void kvm_mmu_sync_roots(struct kvm_vcpu *v)
 	mmu_unlock(v->task, v->kvm);
 }
 
+void kvm_mmu_sync_prev_roots(struct kvm_vcpu *v)
+{
+	unsigned which = 0;
+
+	touch_shared(v->task);
+	task_assert_first(v->task, "which shadow pages are in step");
+	for (int i = 0; i < MMU_NUM_PREV_ROOTS; i++)
+		if (v->prev_roots[i].sp && out_of_step(v->prev_roots[i].sp))
+			which |= ROOT_PREVIOUS(i);
+	free_roots(v, which);
+}
+
 void kvm_mmu_unload(struct kvm_vcpu *v)
 {
 	free_roots(v, ROOTS_ALL);

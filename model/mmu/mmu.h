@@ -403,6 +403,8 @@ int kvm_mmu_load(struct kvm_vcpu *v);
 void kvm_mmu_free_obsolete_roots(struct kvm_vcpu *v);
 /* What a load of CR3 flushes: the shadow pages below the current root that are out of step. */
 void kvm_mmu_sync_roots(struct kvm_vcpu *v);
+/* The previous roots that are out of step are let go of. */
+void kvm_mmu_sync_prev_roots(struct kvm_vcpu *v);
 void kvm_mmu_new_pgd(struct kvm_vcpu *v, gpa_t cr3);
 void kvm_mmu_load_pdptrs(struct kvm_vcpu *v, gpa_t cr3);
 void kvm_mmu_unload(struct kvm_vcpu *v);

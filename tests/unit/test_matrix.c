@@ -174,109 +174,6 @@ static int run(struct matrix_opts o, struct seen *s)
 	return err;
 }
 
-/* ---- the order of events, against a trace of the real kernel ---- */
-
-static char trace[1 << 16]; /* of the phase that is going on, in matrix-a64.txt's words */
-static size_t trace_len;
-
-static void on_event(void *ctx, const struct kvm_trace_event *e)
-{
-	char fields[64] = "";
-	unsigned long long code = e->code, gfn = e->gfn;
-
-	(void)ctx;
-	switch (e->id) {
-	case TRACE_kvm_exit:
-	case TRACE_kvm_page_fault:
-	case TRACE_kvm_mmu_pagetable_walk:
-		snprintf(fields, sizeof(fields), " %llx", code);
-		break;
-	case TRACE_kvm_mmu_set_spte:
-		snprintf(fields, sizeof(fields), " g%llx l%d %s", gfn, e->level,
-			 e->writable ? "w" : "ro");
-		break;
-	case TRACE_kvm_mmu_spte_requested:
-		snprintf(fields, sizeof(fields), " g%llx l%d", gfn, e->level);
-		break;
-	case TRACE_kvm_mmu_get_page:
-		snprintf(fields, sizeof(fields), " g%llx l%d %s", gfn, e->level,
-			 e->created ? "new" : "existing");
-		break;
-	case TRACE_kvm_mmu_paging_element:
-		snprintf(fields, sizeof(fields), " l%d", e->level);
-		break;
-	default:
-		break;
-	}
-	trace_len += (size_t)snprintf(trace + trace_len, sizeof(trace) - trace_len, "%s%s\n",
-				      kvm_trace_name(e->id), fields);
-	CU_ASSERT_FATAL(trace_len < sizeof(trace));
-}
-
-/* The lines of phase @name in @file, with their length; NULL when it has none. */
-static const char *section(const char *file, const char *name, size_t *len)
-{
-	char head[80];
-	const char *start, *end;
-
-	snprintf(head, sizeof(head), "PHASE %s\n", name);
-	start = strstr(file, head);
-	if (!start)
-		return NULL;
-	start += strlen(head);
-	end = strstr(start, "PHASE ");
-	*len = end ? (size_t)(end - start) : strlen(start);
-	return start;
-}
-
-struct order {
-	const char *file;
-	unsigned compared;
-};
-
-static int compare_order(void *ctx, const struct matrix_phase *p)
-{
-	struct order *o = ctx;
-	size_t len;
-	const char *lines = section(o->file, p->name, &len);
-
-	if (lines && p->occurrence == 1) {
-		CU_ASSERT_EQUAL(trace_len, len);
-		CU_ASSERT_EQUAL(strncmp(trace, lines, len), 0);
-		o->compared++;
-	}
-	trace_len = 0;
-	trace[0] = '\0';
-	return 0;
-}
-
-static void order_of_events(void)
-{
-	static char file[1 << 16];
-	const struct kvm_observer observer = {on_event, NULL};
-	struct order order = {.file = file};
-	struct matrix_opts o = {.test_case = "A",
-				.mmu = MMU_SHADOW_LONG64,
-				.dirty = "mask",
-				.slot_pages = 64,
-				.pte = MATRIX_PTE_2M,
-				.trace = &observer,
-				.phase = compare_order,
-				.ctx = &order,
-				.errors = &sink};
-	struct profile *profile;
-	FILE *f = fopen("tests/golden/matrix-a64.txt", "r");
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	file[fread(file, 1, sizeof(file) - 1, f)] = '\0';
-	fclose(f);
-	CU_ASSERT_EQUAL_FATAL(cli_profile("tcg-icount", &profile), 0);
-	o.profile = profile;
-	CU_ASSERT_EQUAL(matrix_run(&o), 0);
-	CU_ASSERT_EQUAL(order.compared, 5);
-	profile_free(profile);
-}
-
 /* With the model's checkers on, on every MMU and policy: sptes, rmaps, TLBs, stores. */
 static void runs_pass_the_checkers(void)
 {
@@ -360,7 +257,6 @@ static CU_TestInfo tests[] = {{"patterns", patterns},
 			      {"pattern_names", pattern_names},
 			      {"event_names", event_names},
 			      {"event_totals", event_totals},
-			      {"order_of_events", order_of_events},
 			      {"runs_pass_the_checkers", runs_pass_the_checkers},
 			      {"occurrences_over_vms", occurrences_over_vms},
 			      {"what_does_not_fit", what_does_not_fit},

@@ -137,7 +137,7 @@ static bool is_prefix(const char *prefix, const char *text)
 }
 
 /* What a file's name does not say, of the reference's traces: "G" is recorded with the kernel's
- * eager_page_split, "E" with its mmio_caching. */
+ * eager_page_split, "E_P2" with its mmio_caching. */
 static void defaults(struct trace_recording *r)
 {
 	static const struct {
@@ -148,7 +148,9 @@ static void defaults(struct trace_recording *r)
 		    {"F_recycle", NULL, 65536, MATRIX_PTE_2M},
 		    {"F_ad_2m", NULL, 512, MATRIX_PTE_2M},
 		    {"F_", NULL, 512, MATRIX_PTE_4K},
-		    {"E", "E_caching1", 64, MATRIX_PTE_2M},
+		    {"E_P", "E_caching1", 64, MATRIX_PTE_2M},
+		    {"E_", NULL, 64, MATRIX_PTE_2M},
+		    {"G_", NULL, 512, MATRIX_PTE_2M},
 		    {"G", "G_eagerY", 512, MATRIX_PTE_2M},
 		    {"", NULL, 0, MATRIX_PTE_2M}};
 	size_t i = 0;
@@ -158,7 +160,7 @@ static void defaults(struct trace_recording *r)
 	r->pte = rows[i].pte;
 	if (!r->slot_pages)
 		r->slot_pages = rows[i].slot_pages;
-	if (rows[i].test_case && !strchr(r->test_case, 'e'))
+	if (rows[i].test_case)
 		snprintf(r->test_case, sizeof(r->test_case), "%s", rows[i].test_case);
 }
 

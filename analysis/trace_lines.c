@@ -43,7 +43,7 @@ static const char *const formats[N_KVM_TRACE] = {
 	[TRACE_fast_page_fault] =
 		"vcpu {vcpu} gva {addr} error_code {error} sptep {} old {old_spte} "
 		"new {spte} spurious {spurious} fixed {fixed}",
-	[TRACE_kvm_mmu_zap_all_fast] = "kvm-mmu-valid-gen {gen} {}",
+	[TRACE_kvm_mmu_zap_all_fast] = "kvm-mmu-valid-gen {gen} used_pages {used_pages}",
 	[TRACE_mark_mmio_spte] = "sptep:{} gfn {gfn} access {access} gen {mmio_gen}",
 	[TRACE_handle_mmio_page_fault] = "addr:{addr} gfn {gfn} access {access}",
 	[TRACE_check_mmio_spte] = "spte {mmio_spte} kvm_gen {} valid {valid}",
@@ -387,6 +387,8 @@ static uint64_t value_of(const struct kvm_trace_event *e, enum trace_line_field 
 		return e->writable;
 	case LINE_len:
 		return e->len;
+	case LINE_used_pages:
+		return e->used_pages;
 	default:
 		return 0;
 	}

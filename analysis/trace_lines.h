@@ -51,7 +51,8 @@
 	X(write)                                                                                   \
 	X(by_gpa)                                                                                  \
 	X(code)                                                                                    \
-	X(len)
+	X(len)                                                                                     \
+	X(used_pages)
 
 enum trace_line_field {
 #define X(name) LINE_##name,

@@ -10,6 +10,8 @@
  * of a 64-bit guest and of a 32-bit one, which has no 8-byte accesses, INVLPG and MOV to CR3. */
 static const unsigned offset64[N_MX_OPS] = {49, 53, 57, 61, 66, 71, 76, 80, 85, 88};
 static const unsigned offset32[N_MX_OPS] = {30, 34, 38, 0, 0, 0, 42, 0, 46, 49};
+/* The access's length; the jump back to the interpreter's beginning comes after it. */
+static const unsigned length[N_MX_OPS] = {2, 2, 2, 3, 3, 3, 2, 3, 1, 2};
 
 /* Instructions per op: three loads, an addition, the decrements and branches up to the op's, its
  * access, the jump back. OUT comes where no branch was taken. */
@@ -70,7 +72,7 @@ static int access_once(struct kvm_vcpu *v, enum mx_op what, uint64_t address, ui
 	}
 }
 
-/* An op's access; the VMM goes on after HLT, and answers for the device. */
+/* An op's access and the jump after it; the VMM goes on after HLT, and answers for the device. */
 static int insn_op(struct matrix *m, uint64_t rip, enum mx_op what, uint64_t address,
 		   uint64_t value)
 {
@@ -85,8 +87,11 @@ static int insn_op(struct matrix *m, uint64_t rip, enum mx_op what, uint64_t add
 		m->interp.mmio_exits++;
 		r = vcpu_complete_mmio(v);
 	}
-	if (r == VCPU_USERSPACE && vcpu_exit_reason(v) == KVM_EXIT_HLT)
-		return 0;
+	if (!r || (r == VCPU_USERSPACE && vcpu_exit_reason(v) == KVM_EXIT_HLT)) {
+		do {
+			r = vcpu_fetch(v, rip + length[what]);
+		} while (r == VCPU_RESTART);
+	}
 	return r <= 0 ? r
 		      : kvmsim_err(m->o->errors, KVMSIM_ECHECK,
 				   "phase %s: unexpected exit to userspace (%d)", m->phase,

@@ -128,6 +128,7 @@ struct kvm_trace_event {
 			* 0 of a split that was done */
 	uint64_t error_code; /* fast_page_fault: of the fault, since code is how it ended */
 	uint32_t len;	     /* kvm_mmio: bytes */
+	uint64_t used_pages; /* zap_all_fast: shadow pages there are */
 	uint8_t level;	     /* where the event has one */
 	uint16_t index;	     /* set_spte: of the entry in its table */
 	/* of a shadow page: kvm_trace_page() */

@@ -148,7 +148,8 @@ void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm)
 
 	if (mmu_lock(t, kvm))
 		return;
-	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_mmu_zap_all_fast);
+	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_mmu_zap_all_fast, .gen = kvm->valid_gen,
+			.used_pages = kvm->n_used_pages);
 	kvm->valid_gen = !kvm->valid_gen;
 	if (kvm->backend->invalidate_roots)
 		kvm->backend->invalidate_roots(t, kvm);

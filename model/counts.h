@@ -22,6 +22,8 @@
 	X(ioctl, "entry to and return from another ioctl")                                         \
 	X(send_page, "page read and sent by a migration")                                          \
 	X(emulate, "instruction emulated")                                                         \
+	X(emulator_slot, "memslot searched for by the emulator")                                   \
+	X(mmio_exit, "access of a device handed to userspace")                                     \
 	X(vcpu_request, "request of a vCPU served at entry")                                       \
 	/* faults */                                                                               \
 	X(pml_log, "entry of its own dirty log written by the CPU")                                \
@@ -34,6 +36,9 @@
 	X(gpte_update, "A or D bit set in a guest page-table entry")                               \
 	X(gpte_check, "guest entry read again under mmu_lock")                                     \
 	X(shadow_level, "level of the shadow tables stepped through")                              \
+	X(mmio_cache_check, "device that a vCPU remembers compared with an access")                \
+	X(mmio_spte_check, "MMIO spte found by a walk and looked at")                              \
+	X(make_mmio_spte, "MMIO spte made")                                                        \
 	X(memslot_lookup, "memslot searched for a frame")                                          \
 	X(gfn_to_pfn, "host frame looked up for a fault")                                          \
 	X(host_fault, "host page populated")                                                       \

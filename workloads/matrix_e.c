@@ -117,6 +117,6 @@ int mx_case_e_caching1(struct matrix *m)
 /* kvm.mmio_caching=0 */
 int mx_case_e_caching0(struct matrix *m)
 {
-	m->spte = "none";
+	m->spte = "vcpu-cache";
 	return each_size(m);
 }

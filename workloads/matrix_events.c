@@ -184,6 +184,16 @@ static void say_valid(char *out, uint64_t s)
 	snprintf(out, ROOM, "%s", s ? "valid" : "stale");
 }
 
+static uint64_t sub_match(const struct kvm_trace_event *e)
+{
+	return (e->writable ? 1 : 0) | (e->direct ? 2 : 0);
+}
+
+static void say_match(char *out, uint64_t s)
+{
+	snprintf(out, ROOM, "%s,%s", s & 1 ? "write" : "read", s & 2 ? "gpa" : "gva");
+}
+
 static const struct {
 	uint64_t (*sub)(const struct kvm_trace_event *e);
 	void (*say)(char *out, uint64_t sub);
@@ -192,6 +202,7 @@ static const struct {
 	[TRACE_kvm_page_fault] = {sub_code, say_error_code},
 	[TRACE_kvm_userspace_exit] = {sub_code, say_user_exit},
 	[TRACE_kvm_mmio] = {sub_code, say_mmio},
+	[TRACE_vcpu_match_mmio] = {sub_match, say_match},
 	[TRACE_kvm_cr] = {sub_code, say_cr},
 	[TRACE_kvm_mmu_pagetable_walk] = {sub_code, say_hex},
 	[TRACE_kvm_mmu_walker_error] = {sub_code, say_hex},

@@ -2,13 +2,13 @@
 #include "model/guest/personality.h"
 #include "model/guest/run.h"
 #include "model/guest/vcpu.h"
+#include "model/policy/preset.h"
 
 void emulate_instruction(struct kvm_vcpu *v)
 {
 	struct guest_walk gw;
 
 	charge(v->task, COUNT_emulate, 1);
-	v->retried_rip = v->retried_addr = 0;
 	v->stat[STAT_insn_emulation]++;
 	if (!v->kvm->cpu->insn_bytes && v->paging.level)
 		(void)guest_walk_addr(v, &gw, v->rip, PFERR_FETCH | vcpu_user(v));
@@ -16,84 +16,165 @@ void emulate_instruction(struct kvm_vcpu *v)
 			.gfn = v->rip >> PAGE_SHIFT);
 }
 
-/* Of v->mmio. */
-static int emulate_mmio(struct kvm_vcpu *v, uint64_t need)
+static void trace_match(struct kvm_vcpu *v, bool write, bool by_gpa)
 {
-	bool write = need & PFERR_WRITE;
+	const struct vcpu_emulation *e = &v->emulated;
 
-	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_vcpu_match_mmio, .addr = v->mmio.gva,
-			.gfn = v->mmio.gpa >> PAGE_SHIFT, .writable = write,
-			.direct = vcpu_direct(v));
-	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmio, .addr = v->mmio.gpa,
-			.gfn = v->mmio.gpa >> PAGE_SHIFT, .len = v->mmio.len,
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_vcpu_match_mmio, .addr = e->gva,
+			.gfn = e->gpa >> PAGE_SHIFT, .writable = write, .direct = by_gpa);
+}
+
+/* Whether the vCPU remembers e->gpa's page as a device's. */
+static int match_gpa(struct kvm_vcpu *v, bool write)
+{
+	if (!vcpu_match_mmio_gpa(v, v->emulated.gpa))
+		return 0;
+	trace_match(v, write, true);
+	return 1;
+}
+
+/* Where the access goes, e->gpa. 1: to a device, as the vCPU remembers; 0: the slots will say; or a
+ * negative error. A nested fault's address is the access's, unless it was about a guest's table. */
+static int find_gpa(struct kvm_vcpu *v, bool write)
+{
+	struct vcpu_emulation *e = &v->emulated;
+	uint64_t access = (write ? PFERR_WRITE : 0) | vcpu_user(v), offset = PAGE_SIZE - 1;
+	struct guest_walk gw;
+
+	e->gpa = e->fault_addr;
+	if (vcpu_direct(v) && v->kvm->preset->emulator_has_gpa && !((e->gva ^ e->gpa) & offset))
+		return match_gpa(v, write);
+	if (vcpu_match_mmio_gva(v, e->gva) &&
+	    (!v->paging.level ||
+	     !permission_fault(v->paging.permissions, v->mmio.access, access))) {
+		e->gpa = v->mmio.gfn << PAGE_SHIFT | (e->gva & offset);
+		trace_match(v, write, false);
+		return 1;
+	}
+	e->gpa = e->gva;
+	if (v->paging.level) {
+		if (!guest_walk_addr(v, &gw, e->gva, access))
+			return guest_fault_error(v, e->gva, gw.fault_code);
+		e->gpa = gw.gfn << PAGE_SHIFT | (e->gva & offset);
+	}
+	return match_gpa(v, write);
+}
+
+/* The slot that the access is to, which may have appeared only now. NULL: a device, as a store to
+ * what is read-only is, too. */
+static struct kvm_memory_slot *find_slot(struct kvm_vcpu *v, bool write)
+{
+	uint32_t no = MEMSLOT_INVALID | (write ? MEMSLOT_READONLY : 0);
+	struct kvm_memory_slot *slot;
+
+	charge(v->task, COUNT_emulator_slot, 1);
+	slot = memslot_now(v->task, v->kvm, v->emulated.gpa >> PAGE_SHIFT);
+	return slot && !(slot->flags & no) ? slot : NULL;
+}
+
+static int access_memory(struct kvm_vcpu *v, struct kvm_memory_slot *slot, bool write)
+{
+	struct vcpu_emulation *e = &v->emulated;
+	gfn_t gfn = e->gpa >> PAGE_SHIFT;
+	struct kvm *kvm = v->kvm;
+	bool writable;
+	int r = host_fault_in(v->task, kvm, slot, gfn, write, &writable);
+
+	if (r)
+		return r;
+	touch_shared(v->task);
+	if (!write) {
+		e->loaded = gmem_load(v->task, kvm, e->gpa, e->len);
+		return VCPU_EMULATED;
+	}
+	guest_store(v, e->gpa, e->len, e->store);
+	kvm_mark_page_dirty(v->task, kvm, gfn);
+	kvm_mmu_pte_write(v, e->gpa, e->len);
+	return kvm->dead ? KVMSIM_ENOMEM : VCPU_EMULATED;
+}
+
+static int access_device(struct kvm_vcpu *v, bool write)
+{
+	const struct vcpu_emulation *e = &v->emulated;
+
+	charge(v->task, COUNT_mmio_exit, 1);
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmio, .addr = e->gpa, .len = e->len,
+			.gfn = e->gpa >> PAGE_SHIFT,
 			.code = write ? MMIO_WRITE : MMIO_UNSATISFIED_READ);
 	v->stat[STAT_mmio_exits]++;
 	v->mmio_read_pending = !write;
 	return vcpu_to_userspace(v, KVM_EXIT_MMIO);
 }
 
-int vcpu_complete_mmio(struct kvm_vcpu *v)
+static int emulate(struct kvm_vcpu *v, bool write)
 {
-	if (!v->mmio_store_follows)
-		return vcpu_ready(v);
-	v->mmio_store_follows = false;
-	kvm_run_begin(v);
-	return emulate_mmio(v, PFERR_WRITE);
+	struct kvm_memory_slot *slot;
+	int r = find_gpa(v, write);
+
+	if (r < 0)
+		return r;
+	slot = r ? NULL : find_slot(v, write);
+	return slot ? access_memory(v, slot, write) : access_device(v, write);
 }
 
-/* An instruction that page tables are not written with has met a page that is protected since it
- * holds one: it holds none any more, and the instruction is to run again. */
-static int unprotect_and_retry(struct kvm_vcpu *v, gfn_t gfn, gva_t gva)
+int vcpu_complete_mmio(struct kvm_vcpu *v)
 {
-	struct guest_walk gw;
+	int r = VCPU_EMULATED;
 
+	if (v->mmio_store_follows) {
+		v->mmio_store_follows = false;
+		kvm_run_begin(v);
+		r = emulate(v, true);
+	}
+	return r == VCPU_EMULATED ? vcpu_ready(v) : r;
+}
+
+/* Whether page tables are written with such instructions. */
+static bool writes_page_tables(const struct kvm_vcpu *v, uint64_t need)
+{
+	return v->insn == INSN_XCHG || (v->insn == INSN_MOV && (need & PFERR_WRITE));
+}
+
+/* Where it is not known to be a device that is accessed, and by an instruction that page tables are
+ * not written with, the page may be protected since it holds such: it holds none any more, and the
+ * instruction is to run again. Once: it would go on for ever where there is another reason. */
+static bool unprotect_and_retry(struct kvm_vcpu *v, uint64_t need)
+{
+	uint64_t addr = v->emulated.fault_addr;
+	gfn_t gfn = addr >> PAGE_SHIFT;
+	struct guest_walk gw;
+	bool retried;
+
+	if (!v->kvm->preset->emulator_retry || mmio_info_in_cache(v, addr))
+		return false;
+	retried = v->retried_rip == v->rip && v->retried_addr == addr;
+	v->retried_rip = v->retried_addr = 0;
+	if (retried || writes_page_tables(v, need))
+		return false;
 	v->retried_rip = v->rip;
-	v->retried_addr = gva;
+	v->retried_addr = addr;
 	if (!vcpu_direct(v)) {
-		if (!guest_walk_addr(v, &gw, gva, PFERR_WRITE | vcpu_user(v)))
-			return guest_fault_error(v, gva, gw.fault_code);
+		if (!guest_walk_addr(v, &gw, addr, PFERR_WRITE | vcpu_user(v)))
+			return true;
 		gfn = gw.gfn;
 	}
 	kvm_mmu_unprotect_page(v->task, v->kvm, gfn);
-	return VCPU_RESTART;
+	return true;
 }
 
-int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsigned len,
+int emulate_access(struct kvm_vcpu *v, uint64_t fault_addr, gva_t gva, uint64_t need, unsigned len,
 		   uint64_t value)
 {
-	/* It would go on for ever where the page maps the instruction. */
-	bool retried = v->retried_rip == v->rip && v->retried_addr == gva;
-	struct kvm *kvm = v->kvm;
-	struct kvm_memory_slot *slot;
-	struct guest_walk gw;
-	gpa_t gpa = gva;
-	bool writable;
 	int r;
 
+	v->emulated = (struct vcpu_emulation){
+		.fault_addr = fault_addr, .gva = gva, .len = len, .store = value};
 	emulate_instruction(v);
-	if (!memslot_now(v->task, kvm, gfn)) {
-		v->mmio.gva = gva;
-		v->mmio.gpa = gfn << PAGE_SHIFT | (gva & (PAGE_SIZE - 1));
-		v->mmio.len = len;
-		return emulate_mmio(v, need);
-	}
-	if (v->insn == INSN_RMW && !retried)
-		return unprotect_and_retry(v, gfn, gva);
-	if (v->paging.level) {
-		if (v->insn != INSN_MOV) /* the emulator reads first */
-			(void)guest_walk_addr(v, &gw, gva, vcpu_user(v));
-		if (!guest_walk_addr(v, &gw, gva, need | vcpu_user(v)))
-			return guest_fault_error(v, gva, gw.fault_code);
-		gpa = gw.gfn << PAGE_SHIFT | (gva & (PAGE_SIZE - 1));
-	}
-	touch_shared(v->task);
-	slot = gfn_to_memslot(kvm, gpa >> PAGE_SHIFT);
-	r = slot ? host_fault_in(v->task, kvm, slot, gpa >> PAGE_SHIFT, true, &writable) : 0;
-	if (r)
-		return r;
-	touch_shared(v->task);
-	guest_store(v, gpa, len, value);
-	kvm_mark_page_dirty(v->task, kvm, gpa >> PAGE_SHIFT);
-	kvm_mmu_pte_write(v, gpa, len);
-	return kvm->dead ? KVMSIM_ENOMEM : VCPU_EMULATED;
+	if (unprotect_and_retry(v, need))
+		return VCPU_RESTART;
+	if (v->insn == INSN_MOV)
+		return emulate(v, need & PFERR_WRITE);
+	r = emulate(v, false);
+	v->mmio_store_follows = r == VCPU_USERSPACE;
+	return r == VCPU_EMULATED ? emulate(v, true) : r;
 }

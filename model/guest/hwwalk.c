@@ -15,6 +15,7 @@ struct hw_fault {
 	uint64_t addr, code;
 	uint64_t grants; /* EPT_VIOLATION_READABLE and so on, of the entry that denies it */
 	bool guest;	 /* the guest's own tables deny it */
+	bool misconfig;	 /* an EPT entry makes no sense */
 	bool log_full;	 /* D cannot be set before the CPU's log was emptied */
 };
 
@@ -43,6 +44,7 @@ static bool walk_kvm_tables(struct kvm_vcpu *v, uint64_t addr, uint64_t need, ui
 
 	task_assert_first(v->task, "sptes, as hardware does");
 	f->code = f->grants = 0;
+	f->misconfig = false;
 	if (v->kvm->tdp_enabled && addr >> 48) /* no nested table reaches so far */
 		return false;
 	if (!sp) /* a PDPTE that is not present */
@@ -50,6 +52,11 @@ static bool walk_kvm_tables(struct kvm_vcpu *v, uint64_t addr, uint64_t need, ui
 	for (int level = sp->role.level;; level--) {
 		uint64_t *sptep = &sp->spt[pt_index(addr, level)], spte = *sptep;
 
+		if (is_mmio_spte(v->kvm, spte)) {
+			f->code = PFERR_RSVD | (v->kvm->cpu->rsvd_not_present ? 0 : PFERR_PRESENT);
+			f->misconfig = v->kvm->tdp_enabled && v->kvm->cpu->vmx;
+			return false;
+		}
 		if (!(spte & PT_PRESENT))
 			return false;
 		access &= spte_access(spte);
@@ -279,12 +286,17 @@ static int handle_fault(struct kvm_vcpu *v, const struct hw_fault *f, gva_t gva,
 	uint64_t told = ept ? ept_qualification(f) : f->code;
 	int r;
 
-	vcpu_exit(v, kvm->tdp_enabled ? EXIT_NPF : EXIT_PF);
-	kvm_trace_event(v->task, kvm, v, .id = TRACE_kvm_page_fault, .code = told, .addr = f->addr,
-			.gfn = f->addr >> PAGE_SHIFT);
-	r = kvm_mmu_page_fault(v, f->addr, ept ? ept_error_code(told) : told);
+	if (f->misconfig) {
+		vcpu_exit(v, EXIT_EPT_MISCONFIG);
+		r = kvm_mmu_page_fault(v, f->addr, PFERR_RSVD);
+	} else {
+		vcpu_exit(v, kvm->tdp_enabled ? EXIT_NPF : EXIT_PF);
+		kvm_trace_event(v->task, kvm, v, .id = TRACE_kvm_page_fault, .code = told,
+				.addr = f->addr, .gfn = f->addr >> PAGE_SHIFT);
+		r = kvm_mmu_page_fault(v, f->addr, ept ? ept_error_code(told) : told);
+	}
 	if (r == RET_PF_EMULATE)
-		r = emulate_access(v, v->fault_gfn, gva, need, len, value);
+		r = emulate_access(v, f->addr, gva, need, len, value);
 	else if (r >= 0)
 		r = VCPU_RESTART;
 	if (r == VCPU_RESTART || r == VCPU_EMULATED) {

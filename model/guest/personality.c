@@ -10,6 +10,8 @@ static const struct cpu_personality personalities[] = {
 		.rmw_reads_first = true,
 		.nested_ad = true,
 		.nested_pt_writes = true,
+		.rsvd_not_present = true,
+		.phys_bits = 40,
 		.tlb_entries = 4096,
 	},
 	{
@@ -22,6 +24,20 @@ static const struct cpu_personality personalities[] = {
 		.insn_bytes = true,
 		.nested_ad = true,
 		.nested_pt_writes = true,
+		.phys_bits = 48,
+		.tlb_entries = 2048,
+	},
+	{
+		/* 52 bits of physical addresses and 3,072 entries (here the power of two below):
+		 * AMD, Software Optimization Guide for the Zen4 Microarchitecture. */
+		.name = "amd-zen4",
+		.summary = "AMD's Zen 4: as amd, but no bit of an address is reserved",
+		.tlb_survives_exit = true,
+		.decode_assists = true,
+		.insn_bytes = true,
+		.nested_ad = true,
+		.nested_pt_writes = true,
+		.phys_bits = 52,
 		.tlb_entries = 2048,
 	},
 	/* With A and D in EPT entries, Intel's CPUs treat each access of the guest's page tables as
@@ -37,6 +53,7 @@ static const struct cpu_personality personalities[] = {
 		.nested_ad = true,
 		.nested_pt_writes = true,
 		.pml = true,
+		.phys_bits = 46,
 		.tlb_entries = 1024,
 	},
 	{
@@ -47,6 +64,7 @@ static const struct cpu_personality personalities[] = {
 		.decode_assists = true,
 		.nested_ad = true,
 		.nested_pt_writes = true,
+		.phys_bits = 46,
 		.tlb_entries = 1024,
 	},
 	{
@@ -55,6 +73,7 @@ static const struct cpu_personality personalities[] = {
 		.vmx = true,
 		.tlb_survives_exit = true,
 		.decode_assists = true,
+		.phys_bits = 40,
 		.tlb_entries = 512,
 	},
 };

@@ -18,7 +18,10 @@ struct cpu_personality {
 	bool nested_ad;		/* nested tables have A and D */
 	bool nested_pt_writes;	/* nested walks treat guest page-table reads as writes */
 	bool pml;		/* page-modification log: see model/mmu/cpu_log.h */
-	uint32_t tlb_entries;	/* a power of two */
+	bool rsvd_not_present; /* a fault by reserved bits does not say that the entry is present */
+	unsigned phys_bits;    /* of physical addresses: of an entry, bits from here to 51 are
+				* reserved */
+	uint32_t tlb_entries;  /* a power of two */
 };
 
 /* NULL when there is none of that name; NULL as a name is "tcg". */

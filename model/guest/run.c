@@ -10,8 +10,8 @@ void kvm_run_begin(struct kvm_vcpu *v)
 	charge(v->task, COUNT_kvm_run, 1);
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_fpu, .code = 1);
 	if (v->mmio_read_pending)
-		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmio, .addr = v->mmio.gpa,
-				.gfn = v->mmio.gpa >> PAGE_SHIFT, .len = v->mmio.len,
+		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmio, .addr = v->emulated.gpa,
+				.gfn = v->emulated.gpa >> PAGE_SHIFT, .len = v->emulated.len,
 				.code = MMIO_READ);
 	v->mmio_read_pending = false;
 	v->in_run = true;
@@ -166,6 +166,8 @@ static unsigned exit_code(const struct kvm_vcpu *v, unsigned reason)
 		return VMX_EXIT_MSR_WRITE;
 	case EXIT_PML_FULL:
 		return VMX_EXIT_PML_FULL;
+	case EXIT_EPT_MISCONFIG:
+		return VMX_EXIT_EPT_MISCONFIG;
 	default:
 		return VMX_EXIT_EPT_VIOLATION;
 	}

@@ -76,9 +76,10 @@ void vcpu_prefetch_walk(const struct kvm_vcpu *v, gva_t gva);
 /* An exit that KVM answers by emulating the instruction at v->rip, whose bytes it fetches through
  * the guest's tables where the CPU does not hand them over. */
 void emulate_instruction(struct kvm_vcpu *v);
-/* A fault that only the emulator can answer: on a device, VCPU_USERSPACE; on a page that has to
- * stay write-protected, the store is done: VCPU_EMULATED. */
-int emulate_access(struct kvm_vcpu *v, gfn_t gfn, gva_t gva, uint64_t need, unsigned len,
+/* A fault at @fault_addr that only the emulator can answer: on a device, VCPU_USERSPACE; on a page
+ * that has to stay write-protected, the store is done: VCPU_EMULATED, as is a load from a slot that
+ * has taken the device's place meanwhile: v->emulated.loaded. */
+int emulate_access(struct kvm_vcpu *v, uint64_t fault_addr, gva_t gva, uint64_t need, unsigned len,
 		   uint64_t value);
 
 /* ---- memory.c ---- */

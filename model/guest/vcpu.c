@@ -88,9 +88,13 @@ static unsigned first_part(gva_t gva, unsigned len)
 int vcpu_fetch(struct kvm_vcpu *v, uint64_t gva)
 {
 	struct vcpu_tlb_entry *e;
+	int r;
 
 	v->rip = gva;
-	return private_hit(v, gva, PFERR_FETCH) ? 0 : translate(v, gva, PFERR_FETCH, 1, 0, &e);
+	if (private_hit(v, gva, PFERR_FETCH))
+		return 0;
+	r = translate(v, gva, PFERR_FETCH, 1, 0, &e);
+	return r == VCPU_EMULATED ? 0 : r;
 }
 
 int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value)
@@ -111,9 +115,9 @@ int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value)
 			return r;
 	}
 	r = translate(v, gva, 0, part, 0, &e);
-	if (r)
+	if (r && r != VCPU_EMULATED)
 		return r;
-	*value = gmem_load(v->task, v->kvm, entry_gpa(e, gva), part);
+	*value = r ? v->emulated.loaded : gmem_load(v->task, v->kvm, entry_gpa(e, gva), part);
 	if (part < len)
 		*value |= rest << (8 * part);
 	return 0;
@@ -175,7 +179,6 @@ static int read_modify_write(struct kvm_vcpu *v, enum insn_store insn, uint64_t 
 	v->insn = insn;
 	if (v->kvm->cpu->rmw_reads_first)
 		r = vcpu_read(v, gva, len, &old);
-	v->mmio_store_follows = r == VCPU_USERSPACE;
 	r = r ? r : vcpu_write(v, gva, len, value);
 	v->insn = INSN_MOV;
 	return r;

@@ -69,6 +69,19 @@ static bool in_step(const struct kvm *kvm, gfn_t gfn)
 	return sp;
 }
 
+int check_mmio_spte_place(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i)
+{
+	const char *what = mmio_spte_check(kvm, sp->spt[i]);
+	gfn_t gfn = mmio_spte_gfn(kvm, sp->spt[i]);
+
+	if (what)
+		return bad(kvm, "gfn %#llx: %s", (unsigned long long)gfn, what);
+	if (sp->role.direct && gfn != sp_gfn(sp, i))
+		return bad(kvm, "the MMIO spte of gfn %#llx is gfn %#llx's",
+			   (unsigned long long)sp_gfn(sp, i), (unsigned long long)gfn);
+	return 0;
+}
+
 static int check_leaf(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i)
 {
 	uint64_t spte = sp->spt[i], addr;
@@ -154,6 +167,8 @@ static int check_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp, uint64
 		uint64_t spte = sp->spt[i];
 		const struct kvm_mmu_page *child;
 
+		if (is_mmio_spte(kvm, spte))
+			r = check_mmio_spte_place(kvm, sp, i);
 		if (!spte_present(spte))
 			continue;
 		if (spte_last(spte, sp->role.level)) {
@@ -245,7 +260,12 @@ static int check_cached(const struct kvm_vcpu *v, gva_t gva, gfn_t gfn, uint64_t
 
 int tlb_check(const struct kvm_vcpu *v)
 {
+	const char *what = mmio_info_check(v);
 	int r = 0;
+
+	if (what)
+		return bad(v->kvm, "vCPU %u %s, gfn %#llx", v->id, what,
+			   (unsigned long long)v->mmio.gfn);
 
 	/* Between a change of the tables and the flush that was asked for, anything goes. */
 	if (!v->root_valid || v->requests & (REQ_TLB_FLUSH | REQ_TLB_FLUSH_CURRENT))

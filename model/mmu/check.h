@@ -66,6 +66,8 @@ int mmu_check(const struct kvm *kvm);
 /* What both back ends ask of leaf @i of @sp: a slot has its frame, and it maps the host page behind
  * that as the host has it. 0, or KVMSIM_ECHECK with a message. */
 int check_leaf_host(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i);
+/* The same of an MMIO spte: no slot has its frame, and it is where that frame's is. */
+int check_mmio_spte_place(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i);
 /* What the vCPU has cached against the sptes; only between accesses. */
 int tlb_check(const struct kvm_vcpu *v);
 

@@ -87,20 +87,35 @@ static enum ret_pf fast_page_fault(struct kvm_vcpu *v, const struct kvm_page_fau
 	return ret;
 }
 
-/* Finds the host's page: an enum ret_pf, or a negative error. RET_PF_EMULATE: nothing is there, it
- * is a device. */
-static int faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f)
+/* No slot has the frame: a device. Its spte is made as others are, where there are such. */
+static int device_fault(struct kvm_vcpu *v, struct kvm_page_fault *f, unsigned access)
 {
+	vcpu_cache_mmio_info(v, v->kvm->tdp_enabled ? 0 : f->addr, f->gfn, access);
+	f->pfn = NOSLOT_PFN;
+	return v->kvm->mmio_mask && f->gfn <= kvm_mmu_max_gfn(v->kvm) ? RET_PF_CONTINUE
+								      : RET_PF_EMULATE;
+}
+
+/* Finds the host's page: an enum ret_pf, or a negative error. RET_PF_EMULATE: no spte can answer
+ * the fault. @access: what the guest's tables allow. */
+static int faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f, unsigned access)
+{
+	uint32_t flags;
 	int r;
 
 	charge(v->task, COUNT_gfn_to_pfn, 1);
 	if (!f->slot)
-		return RET_PF_EMULATE;
-	if (memslot_flags(v->task, f->slot) & MEMSLOT_INVALID)
+		return device_fault(v, f, access);
+	flags = memslot_flags(v->task, f->slot);
+	if (flags & MEMSLOT_INVALID)
 		return RET_PF_RETRY;
+	if (f->write && (flags & MEMSLOT_READONLY))
+		return RET_PF_EMULATE;
 	task_assert_first(v->task, "the invalidations that have ended");
 	f->mmu_seq = v->kvm->notifiers.seq;
 	r = host_fault_in(v->task, v->kvm, f->slot, f->gfn, f->write, &f->map_writable);
+	if (flags & MEMSLOT_READONLY)
+		f->map_writable = false;
 	f->pfn = memslot_pfn(f->slot, f->gfn);
 	return r ? r : RET_PF_CONTINUE;
 }
@@ -116,7 +131,7 @@ static bool fault_stale(const struct kvm_vcpu *v, const struct kvm_page_fault *f
 		if (v->requests & REQ_FREE_OBSOLETE_ROOTS)
 			return true;
 	}
-	return mmu_invalidate_retry(v->kvm, f);
+	return f->slot && mmu_invalidate_retry(v->kvm, f);
 }
 
 static int map_fault_shared(struct kvm_vcpu *v, struct kvm_page_fault *f)
@@ -160,7 +175,7 @@ static int direct_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 	r = fast_page_fault(v, f);
 	if (r != RET_PF_INVALID)
 		return r;
-	r = faultin_pfn(v, f);
+	r = faultin_pfn(v, f, ACC_ALL);
 	if (r != RET_PF_CONTINUE)
 		return r;
 	return map_fault(v, f, NULL);
@@ -187,7 +202,7 @@ static bool maps_own_tables(const struct kvm_vcpu *v, const struct kvm_page_faul
 static void grant_supervisor_write(const struct kvm_vcpu *v, const struct kvm_page_fault *f,
 				   struct guest_walk *gw)
 {
-	if (!f->write || f->user || v->paging.wp || (gw->pte_access & ACC_WRITE))
+	if (!f->write || f->user || v->paging.wp || (gw->pte_access & ACC_WRITE) || !f->slot)
 		return;
 	gw->pte_access |= ACC_WRITE;
 	gw->pte_access &= ~ACC_USER;
@@ -216,14 +231,14 @@ static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 		return RET_PF_EMULATE;
 	}
 	f->max_level = maps_own_tables(v, f, &gw) ? PG_LEVEL_4K : gw.level;
-	r = faultin_pfn(v, f);
+	r = faultin_pfn(v, f, gw.pte_access);
 	if (r != RET_PF_CONTINUE)
 		return r;
 	grant_supervisor_write(v, f, &gw);
 	return map_fault(v, f, &gw);
 }
 
-int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
+static int do_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 {
 	struct kvm_page_fault f = {
 		.addr = addr,
@@ -236,14 +251,11 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 		.max_level = v->kvm->tdp_enabled ? MAX_HUGE_LEVEL : PG_LEVEL_2M,
 		.goal_level = PG_LEVEL_4K,
 	};
-	uint16_t was = activity_enter(v->task, ACT_page_fault);
 	int r;
 
-	srcu_read_lock(v->task, &v->kvm->srcu, &v->srcu);
 	charge(v->task, COUNT_page_fault, 1);
 	v->stat[STAT_pf_taken]++;
 	r = vcpu_direct(v) ? direct_page_fault(v, &f) : shadow_page_fault(v, &f);
-	v->fault_gfn = f.gfn;
 	if (v->kvm->dead)
 		r = KVMSIM_ENOMEM;
 	if (r == RET_PF_FIXED)
@@ -252,6 +264,19 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 		v->stat[STAT_pf_emulate]++;
 	else if (r == RET_PF_SPURIOUS)
 		v->stat[STAT_pf_spurious]++;
+	return r;
+}
+
+int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
+{
+	uint16_t was = activity_enter(v->task, ACT_page_fault);
+	int r = RET_PF_INVALID;
+
+	srcu_read_lock(v->task, &v->kvm->srcu, &v->srcu);
+	if (error_code & PFERR_RSVD)
+		r = handle_mmio_page_fault(v, addr);
+	if (r == RET_PF_INVALID)
+		r = do_page_fault(v, addr, error_code);
 	srcu_read_unlock(v->task, &v->kvm->srcu, &v->srcu);
 	activity_leave(v->task, was);
 	return r;

@@ -146,6 +146,7 @@ void kvm_mmu_sync_roots(struct kvm_vcpu *v)
 {
 	if (vcpu_direct(v) || !v->root_valid)
 		return;
+	vcpu_clear_mmio_info(v, MMIO_GVA_ANY);
 	touch_shared(v->task); /* the kernel looks without the lock, too */
 	task_assert_first(v->task, "which shadow pages are in step");
 	if (!out_of_step(v->root.sp) || mmu_lock(v->task, v->kvm))
@@ -173,6 +174,7 @@ void kvm_mmu_sync_prev_roots(struct kvm_vcpu *v)
 void kvm_mmu_unload(struct kvm_vcpu *v)
 {
 	free_roots(v, ROOTS_ALL);
+	vcpu_clear_mmio_info(v, MMIO_GVA_ANY);
 }
 
 void kvm_mmu_free_obsolete_roots(struct kvm_vcpu *v)
@@ -244,6 +246,7 @@ void kvm_mmu_new_pgd(struct kvm_vcpu *v, gpa_t cr3)
 	if (v->root_valid ? !keep_current_root(v, cr3) : !find_previous_root(v, cr3))
 		return;
 	v->requests |= REQ_LOAD_MMU_PGD;
+	vcpu_clear_mmio_info(v, MMIO_GVA_ANY); /* its gva may mean something else now */
 	if (!vcpu_direct(v))
 		v->root.sp->write_flooding = 0;
 }

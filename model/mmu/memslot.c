@@ -9,6 +9,9 @@
 #include "model/policy/dirty.h"
 #include "model/policy/preset.h"
 
+/* With SMM there is a second set of slots: generations are even here and odd there. */
+#define KVM_ADDRESS_SPACE_NUM 2
+
 /* One shadow page is allowed per so many guest pages. */
 #define MEMSLOT_PAGES_TO_MMU_PAGES 50
 
@@ -189,13 +192,17 @@ static int cmp_base(const void *a, const void *b)
 	return (x->base_gfn > y->base_gfn) - (x->base_gfn < y->base_gfn);
 }
 
-/* The new set of slots becomes visible, and nobody sees the old one any more. */
+/* The new set of slots becomes visible, and nobody sees the old one any more. It has a generation
+ * of its own from then on: until it has, what is learnt of devices is not kept. */
 static void install_memslots(struct task *t, struct kvm *kvm)
 {
+	uint64_t next = kvm->memslots_generation + KVM_ADDRESS_SPACE_NUM;
+
 	charge(t, COUNT_memslot_update, 1);
 	mmu_notifier_wait(t, kvm);
 	touch_shared(t);
 	task_assert_first(t, "the memslots");
+	kvm->memslots_updating = true;
 	kvm->nr_by_gfn = 0;
 	kvm->nr_memslot_pages = 0;
 	for (uint32_t i = 0; i < KVM_MAX_MEMSLOTS; i++)
@@ -205,6 +212,12 @@ static void install_memslots(struct task *t, struct kvm *kvm)
 		}
 	qsort(kvm->by_gfn, kvm->nr_by_gfn, sizeof(kvm->by_gfn[0]), cmp_base);
 	synchronize_srcu(t, &kvm->srcu);
+	if (kvm->spte->memslots_updated)
+		kvm->spte->memslots_updated(t, kvm, next);
+	touch_shared(t);
+	task_assert_first(t, "the memslots' generation");
+	kvm->memslots_generation = next;
+	kvm->memslots_updating = false;
 }
 
 static void limit_mmu_pages(struct task *t, struct kvm *kvm)
@@ -253,7 +266,7 @@ static int delete_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *
 	task_assert_first(t, "a memslot's flags");
 	slot->flags |= MEMSLOT_INVALID;
 	install_memslots(t, kvm);
-	kvm_mmu_zap_all_fast(t, kvm);
+	kvm_mmu_zap_all(t, kvm);
 	touch_shared(t);
 	kvm->slots[slot->id] = NULL;
 	install_memslots(t, kvm);
@@ -269,8 +282,7 @@ static int delete_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *
 int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gfn_t base_gfn,
 		uint64_t npages, const struct memslot_host *host)
 {
-	/* What kvm_mmu_max_gfn() says, where nested tables have four levels. */
-	gfn_t end = 1ull << ((kvm->tdp_enabled ? 48 : 52) - PAGE_SHIFT);
+	gfn_t end = kvm_mmu_max_gfn(kvm) + 1;
 	struct kvm_memory_slot *slot;
 
 	if (id >= KVM_MAX_MEMSLOTS || flags & ~MEMSLOT_LOG_DIRTY || npages > KVM_MEM_MAX_NR_PAGES ||
@@ -299,6 +311,8 @@ int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gf
 		store_log_arm(slot, task_now(t));
 	kvm->slots[id] = slot;
 	install_memslots(t, kvm);
+	if (kvm->spte->memslot_placed)
+		kvm->spte->memslot_placed(t, kvm);
 	if (memslot_logged(slot))
 		kvm_update_cpu_dirty_logging(t, kvm, true);
 	limit_mmu_pages(t, kvm);

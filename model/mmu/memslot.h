@@ -17,6 +17,7 @@ struct kvm;
 #define NR_PAGE_SIZES	     3
 
 #define MEMSLOT_LOG_DIRTY (1u << 0) /* KVM_MEM_LOG_DIRTY_PAGES */
+#define MEMSLOT_READONLY  (1u << 1) /* KVM_MEM_READONLY: a store is a device's access */
 #define MEMSLOT_INVALID	  (1u << 16)
 
 /* The sptes that map a frame: none, one (a pointer to it), or a chain of descriptors (bit 0). */

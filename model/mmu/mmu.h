@@ -13,6 +13,7 @@
 #include "model/mmu/kaddr.h"
 #include "model/mmu/list.h"
 #include "model/mmu/memslot.h"
+#include "model/mmu/mmio.h"
 #include "model/mmu/mmulock.h"
 #include "model/mmu/notifier.h"
 #include "model/mmu/paging.h"
@@ -56,6 +57,7 @@ struct kvm_mmu_page {
 	bool tdp_mmu_page;    /* of the TDP back end: takes no part in generations */
 	bool zap_scheduled;   /* such a root, invalid and not zapped yet */
 	uint64_t removal;     /* its number among those that wait for an RCU grace period */
+	bool mmio_cached;     /* MMIO sptes were put into it */
 	uint64_t slot_bitmap; /* slots that its leaf entries map, where the preset keeps it */
 	struct kvm_rmap_head parent_ptes;
 	pfn_t pfn; /* of the entries' page: what a parent entry holds */
@@ -91,6 +93,8 @@ struct kvm {
 	struct policy_params dirty_params;
 	const struct spte_policy *spte;
 	struct policy_params spte_params; /* the first ones are enum spte_param's */
+	uint64_t mmio_mask, mmio_value;	  /* by which MMIO sptes are told; 0: there are none */
+	unsigned mmio_access_mask;	  /* bits of ACC_* that they hold */
 	unsigned prefetch; /* aligned group of sptes filled per fault; below 2: only the one */
 	bool tdp_enabled;
 	bool ad_enabled;	    /* the tables that KVM makes have A and D */
@@ -112,6 +116,8 @@ struct kvm {
 	uint32_t nr_by_gfn;
 	struct kvm_memory_slot *deleted_slots;
 	uint64_t nr_memslot_pages;
+	uint64_t memslots_generation; /* of the set: two more with each change */
+	bool memslots_updating;	      /* the next set is seen, its generation not yet */
 	pfn_t next_pfn;
 
 	struct list active_pages;
@@ -172,6 +178,15 @@ enum vcpu_request {
  * The second is none that page tables are written with. */
 enum insn_store { INSN_MOV, INSN_RMW, INSN_XCHG };
 
+/* The access that the emulator is about to do, or has done. */
+struct vcpu_emulation {
+	uint64_t fault_addr; /* of the fault: gpa where the vCPU's are, else gva */
+	gva_t gva;
+	gpa_t gpa;
+	uint64_t store, loaded;
+	unsigned len;
+};
+
 struct mmu_root {
 	struct kvm_mmu_page *sp; /* NULL: none */
 	gpa_t pgd;
@@ -197,18 +212,14 @@ struct kvm_vcpu {
 	cycles_t entered;	 /* time of the last entry; for the checkers */
 	bool in_run;		 /* inside KVM_RUN */
 	uint32_t exit_reason;	 /* enum kvm_exit_reason of the pending userspace exit */
-	gfn_t fault_gfn;	 /* of the fault handled last */
 	uint64_t rip;		 /* of the instruction fetched last: the emulator reads it */
 	bool mmio_read_pending;	 /* userspace is to answer a read of a device */
 	bool mmio_store_follows; /* the read is the first half of a read-modify-write */
 	enum insn_store insn;	 /* how the instruction that runs stores */
 	uint64_t retried_rip;	 /* of the one that was run again last after an unprotection, */
 	uint64_t retried_addr;	 /* and what it stored to; 0: none */
-	struct {
-		gva_t gva;
-		gpa_t gpa;
-		unsigned len;
-	} mmio; /* the access to a device that was emulated last */
+	struct mmio_info mmio;	 /* of the device that was accessed last */
+	struct vcpu_emulation emulated;
 	struct {
 		cycles_t start;
 		unsigned exit;
@@ -355,6 +366,18 @@ static inline void spte_write(struct task *t, struct kvm *kvm, uint64_t *sptep, 
 	*sptep = spte;
 }
 
+/* See mmio.h. */
+static inline bool is_mmio_spte(const struct kvm *kvm, uint64_t spte)
+{
+	return kvm->mmio_mask && (spte & kvm->mmio_mask) == kvm->mmio_value;
+}
+
+/* No slot reaches beyond what a gpa of 52 bits, or nested tables of four levels, can. */
+static inline gfn_t kvm_mmu_max_gfn(const struct kvm *kvm)
+{
+	return (1ull << ((kvm->tdp_enabled ? 48 : 52) - PAGE_SHIFT)) - 1;
+}
+
 static inline enum kvm_stat_id page_stat(int level)
 {
 	return level == PG_LEVEL_4K   ? STAT_pages_4k
@@ -444,7 +467,12 @@ void kvm_mark_page_dirty(struct task *t, struct kvm *kvm, gfn_t gfn);
 /* ---- rmap/zap.c ---- */
 #define MIN_ALLOC_MMU_PAGES 64 /* no VM is limited to fewer shadow pages */
 void kvm_mmu_change_mmu_pages(struct task *t, struct kvm *kvm, uint64_t goal);
+/* All of them become obsolete, and go; mmu_lock is taken. */
 void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm);
+/* The same as the preset does it; and of those alone that MMIO sptes were put into, where there is
+ * a list of them. */
+void kvm_mmu_zap_all(struct task *t, struct kvm *kvm);
+void kvm_mmu_zap_mmio_pages(struct task *t, struct kvm *kvm);
 /* A write to a guest page table that is shadowed, by the emulator: takes mmu_lock itself. */
 void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes);
 /* The guest's page @gfn holds no page table that is shadowed any more: takes mmu_lock itself. */

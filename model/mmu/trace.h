@@ -70,7 +70,8 @@ enum {
 	EXIT_IOIO = 0x7b,
 	EXIT_MSR = 0x7c,
 	EXIT_NPF = 0x400,
-	EXIT_PML_FULL = 0x10000 /* SVM has no such exit */
+	EXIT_PML_FULL = 0x10000, /* SVM has no such exits */
+	EXIT_EPT_MISCONFIG
 };
 /* VMX's basic exit reasons (SDM volume 3, appendix C). */
 enum {
@@ -82,6 +83,7 @@ enum {
 	VMX_EXIT_IO_INSTRUCTION = 30,
 	VMX_EXIT_MSR_WRITE = 32,
 	VMX_EXIT_EPT_VIOLATION = 48,
+	VMX_EXIT_EPT_MISCONFIG = 49,
 	VMX_EXIT_PML_FULL = 62
 };
 
@@ -132,10 +134,12 @@ struct kvm_trace_event {
 	uint8_t level;	     /* where the event has one */
 	uint16_t index;	     /* set_spte: of the entry in its table */
 	/* of a shadow page: kvm_trace_page() */
+	/* direct, of vcpu_match_mmio: found by the gpa */
 	bool direct, invalid, unsync, efer_nx, ad_disabled;
 	uint8_t gpte_bytes, quadrant;
 	uint8_t access; /* ACC_*; also what an mmio spte allows */
-	uint8_t gen;	/* the generation of page tables that it was made in */
+	uint32_t gen;	/* the generation of page tables that it was made in; mark_mmio_spte: of
+			 * memslots, as the spte holds it */
 	uint32_t root_count;
 	bool created;	  /* get_page: new */
 	bool writable;	  /* set_spte: the W bit written */

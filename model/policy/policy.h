@@ -102,9 +102,19 @@ struct dirty_policy {
 	uint64_t (*reaper_us)(const struct kvm *kvm);
 };
 
-/* What the MMU remembers of accesses to devices; in this version nothing, in every preset. */
+/* What the MMU remembers of accesses to devices (model/mmu/mmio.h), and by its parameters how it
+ * follows guests' page tables (spte.h). */
 struct spte_policy {
 	struct policy_desc desc;
+	bool vcpu_cache; /* each vCPU the page that it accessed last */
+	bool mmio_sptes; /* such pages have sptes that fault in a way of their own */
+	/* How many bits of the memslots' generation these hold: one that differs is stale. NULL:
+	 * none, they are good for as long as they are there. */
+	unsigned (*generation_bits)(const struct kvm *kvm);
+	/* A new set of memslots is there, which @generation will be that of. NULL: nothing. */
+	void (*memslots_updated)(struct task *t, struct kvm *kvm, uint64_t generation);
+	/* A slot is where none was, new or moved. NULL: nothing. */
+	void (*memslot_placed)(struct task *t, struct kvm *kvm);
 };
 
 /* Finds a policy by name. NULL when there is none. */

@@ -6,14 +6,15 @@
 /* What 6.1 and those about it do whichever MMU they have. */
 #define LINUX_6_1 LINUX_5_16, .eager_split = EAGER_SPLIT_TDP
 #define LINUX_5_16                                                                                 \
-	.dirty = "mask", .spte = "none", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,                 \
-	.hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true, .get_kicks = true,         \
-	.zap_collapsible = true, .huge_pages = true, .host_read_faults = true
+	.dirty = "mask", .spte = "mmio-gen", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,             \
+	.emulator_retry = true, .zap_all_fast = true, .mmio_cache_generation = true,               \
+	.emulator_has_gpa = true, .hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true,  \
+	.get_kicks = true, .zap_collapsible = true, .huge_pages = true, .host_read_faults = true
 
 /* Masks of dirty bits: 3.5; the slots' rmaps took the place of slot bitmaps in 3.9. */
 #define LINUX_3_5                                                                                  \
-	.dirty = "mask", .spte = "none", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,                 \
-	.hash_shift = 10, .slot_bitmap = true
+	.dirty = "mask", .spte = "mmio-spte", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,            \
+	.emulator_retry = true, .hash_shift = 10, .slot_bitmap = true
 
 static const struct kvm_preset presets[] = {
 	{

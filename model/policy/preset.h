@@ -48,6 +48,13 @@ struct kvm_preset {
 	bool split_on_fault; /* a fault splits a large spte; otherwise it takes it out */
 	bool split_unlocked; /* a split lets go of mmu_lock for its table, each time */
 	/* On either: */
+	bool zap_all_fast; /* what takes all shadow pages makes them obsolete, and takes them one
+			    * by one later (3.11 on); otherwise under one hold of mmu_lock */
+	bool mmio_cache_generation; /* what a vCPU remembers of devices is void once the slots
+				     * have changed (3.17 on) */
+	bool emulator_retry;   /* it has a page unprotected and the instruction run again, if page
+				* tables are not written with that (3.3 on) */
+	bool emulator_has_gpa; /* of a nested fault the emulator is told the address (4.12 on) */
 	bool get_kicks; /* GET and CLEAR make vCPUs exit, log of the CPU's or not (5.12 on) */
 	bool host_read_faults; /* a read has the host's page as it is, the zero page too; otherwise
 				* it asks for a writable one, as a store does (to 3.7) */

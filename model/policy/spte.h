@@ -30,6 +30,17 @@ enum spte_param { SPTE_UNSYNC, SPTE_PREFETCH, SPTE_FLOOD, N_SPTE_PARAMS };
 			"emulated writes to a table, unused meanwhile, that zap it; 0: never"      \
 	}
 
-extern const struct spte_policy spte_none;
+/* Of Debian's 6.1 under QEMU: cases E of the reference matrix, with mmio_caching on and off. */
+#define SPTE_PROOFS                                                                                \
+	{.preset = "6.1-shadow",                                                                   \
+	 .cpu = "tcg",                                                                             \
+	 .on = {[MMU_SHADOW_LONG64] = EVIDENCE_ORACLE,                                             \
+		[MMU_SHADOW_FLAT32] = EVIDENCE_ORACLE,                                             \
+		[MMU_TDP_RMAP] = EVIDENCE_ORACLE}},                                                \
+	{                                                                                          \
+		.preset = "6.1-tdp", .cpu = "tcg", .on = { [MMU_TDP] = EVIDENCE_ORACLE }           \
+	}
+
+extern const struct spte_policy spte_none, spte_vcpu_cache, spte_mmio, spte_mmio_gen, spte_stale;
 
 #endif

@@ -10,7 +10,9 @@ static const struct dirty_policy *const dirty_policies[] = {
 	&dirty_walk,   &dirty_rmap_slot, &dirty_mask, &dirty_hybrid,
 	&dirty_manual, &dirty_pml,	 &dirty_ring, &dirty_lossy,
 };
-static const struct spte_policy *const spte_policies[] = {&spte_none};
+static const struct spte_policy *const spte_policies[] = {
+	&spte_none, &spte_vcpu_cache, &spte_mmio, &spte_mmio_gen, &spte_stale,
+};
 
 #define N_DIRTY (sizeof(dirty_policies) / sizeof(dirty_policies[0]))
 #define N_SPTE	(sizeof(spte_policies) / sizeof(spte_policies[0]))

@@ -10,7 +10,8 @@
 static struct kvm_memory_slot *prefetch_slot(struct kvm_vcpu *v, gfn_t gfn, bool write)
 {
 	struct kvm_memory_slot *slot = memslot_lookup(v->task, v->kvm, gfn);
-	uint32_t no = MEMSLOT_INVALID | (write ? MEMSLOT_LOG_DIRTY : 0);
+	/* The host's pages are looked up for writing. */
+	uint32_t no = MEMSLOT_INVALID | MEMSLOT_READONLY | (write ? MEMSLOT_LOG_DIRTY : 0);
 
 	return slot && !(memslot_flags(v->task, slot) & no) ? slot : NULL;
 }
@@ -85,7 +86,8 @@ int max_mapping_level(struct task *t, struct kvm *kvm, const struct kvm_memory_s
 /* A slot that is logged has no large pages made: they could not be logged one by one. */
 void hugepage_adjust(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
-	if (f->max_level == PG_LEVEL_4K || (memslot_flags(v->task, f->slot) & MEMSLOT_LOG_DIRTY))
+	if (f->max_level == PG_LEVEL_4K || !f->slot ||
+	    (memslot_flags(v->task, f->slot) & MEMSLOT_LOG_DIRTY))
 		return;
 	f->goal_level =
 		max_mapping_level(v->task, v->kvm, f->slot, f->gfn, f->max_level, COUNT_host_walk);

@@ -104,7 +104,7 @@ static struct kvm_mmu_page *take_page_table(struct task *t, struct kvm *kvm)
 	sp->unsync = false;
 	sp->unsync_children = 0;
 	memset(sp->unsync_child_bitmap, 0, sizeof(sp->unsync_child_bitmap));
-	sp->tdp_mmu_page = sp->zap_scheduled = false;
+	sp->tdp_mmu_page = sp->zap_scheduled = sp->mmio_cached = false;
 	return sp;
 }
 
@@ -277,6 +277,8 @@ void page_zap_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, uint
 {
 	uint64_t spte = *sptep;
 
+	if (is_mmio_spte(kvm, spte))
+		spte_write(t, kvm, sptep, 0);
 	if (!spte_present(spte))
 		return;
 	if (spte_last(spte, sp->role.level))

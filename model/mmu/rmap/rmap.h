@@ -105,7 +105,7 @@ unsigned zap_unsync_children(struct task *t, struct kvm *kvm, struct kvm_mmu_pag
 
 /* Overwrites a spte that maps the same page. True: flush. */
 bool spte_update(struct task *t, struct kvm *kvm, uint64_t *sptep, uint64_t spte);
-/* make_spte() and mmu_set_spte(); @fault NULL: a prefetch. */
+/* make_spte() and mmu_set_spte(); @fault NULL: a prefetch. @slot NULL: a device, RET_PF_EMULATE. */
 enum ret_pf set_spte(struct kvm_vcpu *v, struct kvm_memory_slot *slot, uint64_t *sptep,
 		     unsigned access, gfn_t gfn, pfn_t pfn, const struct kvm_page_fault *fault);
 

@@ -88,6 +88,13 @@ enum ret_pf set_spte(struct kvm_vcpu *v, struct kvm_memory_slot *slot, uint64_t 
 			was_rmapped = true;
 		}
 	}
+	if (!slot) {
+		v->stat[STAT_pf_mmio_spte_created]++;
+		mark_mmio_spte(v, sptep, gfn, access);
+		if (flush)
+			kvm_flush_remote_tlbs(t, kvm);
+		return RET_PF_EMULATE;
+	}
 	spte = make_spte(v, sp, slot, access, gfn, pfn, spte_reread(t, sptep), !fault, true,
 			 host_writable, &wrprot);
 	if (spte_reread(t, sptep) == spte) {

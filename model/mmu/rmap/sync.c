@@ -121,12 +121,14 @@ int sync_page(struct kvm_vcpu *v, struct kvm_mmu_page *sp)
 			return KVMSIM_EINVAL;
 		gpte = gmem_load(t, kvm, sp_gpte_gpa(sp, i), sp_gpte_bytes(sp));
 		gfn = gpte_gfn(&v->paging, gpte, PG_LEVEL_4K);
+		access = shadowed_access(sp, gpte);
+		if (!prefetch_invalid_gpte(v, gpte) && sync_mmio_spte(v, sptep, gfn, access))
+			continue;
 		if (prefetch_invalid_gpte(v, gpte) || gfn != sp_gfn(sp, i)) {
-			drop_spte(t, kvm, sptep);
+			page_zap_pte(t, kvm, sp, sptep);
 			flush = true;
 			continue;
 		}
-		access = shadowed_access(sp, gpte);
 		sp->translation[i] = gfn << PAGE_SHIFT | access;
 		kvm_touch(t, kvm, sp->translation_addr + i * 8, 8, true);
 		spte = make_spte(v, sp, memslot_now(t, kvm, gfn), access, gfn, spte_pfn(old), old,
@@ -368,6 +370,7 @@ void kvm_mmu_invlpg(struct kvm_vcpu *v, gva_t gva)
 {
 	struct kvm_mmu_page *root = v->root.sp ? v->root.sp : v->pae_root[(gva >> 30) & 3];
 
+	vcpu_clear_mmio_info(v, gva);
 	if (root)
 		invlpg_root(v, root, gva);
 	for (int i = 0; i < MMU_NUM_PREV_ROOTS; i++)

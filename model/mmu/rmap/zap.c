@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/rmap/rmap.h"
 
+#include "model/policy/preset.h"
 #include "model/policy/spte.h"
 
 /* The kernel's: keep this many pages free for one fault, and refill up to so many. */
@@ -139,6 +140,42 @@ void kvm_mmu_change_mmu_pages(struct task *t, struct kvm *kvm, uint64_t goal)
 	}
 	kvm->n_max_pages = goal;
 	mmu_unlock(t, kvm);
+}
+
+/* Under one hold of mmu_lock, newest first. @mmio: those that MMIO sptes were put into. */
+static void zap_all_at_once(struct task *t, struct kvm *kvm, bool mmio)
+{
+	struct kvm_mmu_page *sp;
+	struct list invalid;
+	unsigned nr;
+
+	if (mmu_lock(t, kvm))
+		return;
+	list_init(&invalid);
+restart:
+	list_for_each_entry (sp, &kvm->active_pages, link)
+		if (!mmio || sp->mmio_cached) {
+			prepare_zap_page(t, kvm, sp, &invalid, &nr);
+			goto restart;
+		}
+	commit_zap_page(t, kvm, &invalid);
+	mmu_unlock(t, kvm);
+}
+
+void kvm_mmu_zap_all(struct task *t, struct kvm *kvm)
+{
+	if (kvm->preset->zap_all_fast)
+		kvm_mmu_zap_all_fast(t, kvm);
+	else
+		zap_all_at_once(t, kvm, false);
+}
+
+void kvm_mmu_zap_mmio_pages(struct task *t, struct kvm *kvm)
+{
+	if (kvm->backend->rmaps)
+		zap_all_at_once(t, kvm, true);
+	else
+		kvm_mmu_zap_all_fast(t, kvm);
 }
 
 void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm)

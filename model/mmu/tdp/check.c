@@ -30,7 +30,9 @@ static int check_table(const struct kvm *kvm, const struct kvm_mmu_page *sp, str
 		const struct kvm_mmu_page *child;
 
 		if (!spte_present(spte)) {
-			if (spte)
+			if (is_mmio_spte(kvm, spte))
+				r = check_mmio_spte_place(kvm, sp, i);
+			else if (spte)
 				r = bad(kvm, "entry %u of a level %u table is left as removed", i,
 					sp->role.level);
 			continue;

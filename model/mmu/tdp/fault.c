@@ -33,6 +33,18 @@ static bool lead_to_table(struct kvm_vcpu *v, struct tdp_iter *it)
 	return ok;
 }
 
+/* Its MMIO spte is put there, if it is not the one that is there: the access is to be emulated. */
+static enum ret_pf map_device(struct kvm_vcpu *v, struct tdp_iter *it)
+{
+	uint64_t spte = make_mmio_spte(v, it->gfn, ACC_ALL);
+
+	if (spte != it->old_spte && !tdp_set_spte_atomic(it, spte))
+		return RET_PF_RETRY;
+	v->stat[STAT_pf_mmio_spte_created]++;
+	trace_mark_mmio_spte(v, it->gfn, spte);
+	return RET_PF_EMULATE;
+}
+
 static enum ret_pf map_target(struct kvm_vcpu *v, const struct kvm_page_fault *f,
 			      struct tdp_iter *it)
 {
@@ -41,6 +53,8 @@ static enum ret_pf map_target(struct kvm_vcpu *v, const struct kvm_page_fault *f
 	bool wrprot;
 
 	charge(v->task, COUNT_set_spte, 1);
+	if (!f->slot)
+		return map_device(v, it);
 	spte = make_spte(v, sptep_to_sp(it->sptep), f->slot, ACC_ALL, it->gfn, f->pfn, it->old_spte,
 			 false, true, f->map_writable, &wrprot);
 	if (spte == it->old_spte)

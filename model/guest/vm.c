@@ -75,7 +75,7 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 	kvm->prefetch = (unsigned)kvm->spte_params.value[SPTE_PREFETCH];
 	if (!kvm->prefetch)
 		kvm->prefetch = kvm->preset->prefetch;
-	mmio_spte_init(kvm);
+	mmio_spte_init(kvm, kvm->tdp_enabled && kvm->cpu->vmx, kvm->cpu->phys_bits);
 	kvm->ad_enabled = !kvm->tdp_enabled || kvm->cpu->nested_ad;
 	kvm->pdptrs_in_memory = kvm->tdp_enabled && !kvm->cpu->vmx;
 	kvm->backend =

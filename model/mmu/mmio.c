@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/mmio.h"
 
-#include "model/guest/personality.h"
 #include "model/mmu/mmu.h"
 #include "model/policy/preset.h"
 
@@ -72,14 +71,14 @@ bool mmio_info_in_cache(struct kvm_vcpu *v, uint64_t addr)
 
 /* ---- MMIO sptes ---- */
 
-void mmio_spte_init(struct kvm *kvm)
+void mmio_spte_init(struct kvm *kvm, bool ept, unsigned phys_bits)
 {
 	if (!kvm->spte->mmio_sptes)
 		return;
-	if (kvm->tdp_enabled && kvm->cpu->vmx) {
+	if (ept) {
 		kvm->mmio_mask = EPT_RWX;
 		kvm->mmio_value = EPT_MISCONFIG_WX;
-	} else if (kvm->cpu->phys_bits < 52) {
+	} else if (phys_bits < 52) {
 		kvm->mmio_mask = kvm->mmio_value = RESERVED_BIT | PT_PRESENT;
 		kvm->mmio_access_mask = ACC_WRITE | ACC_USER; /* W's and U/S's bits, too */
 	}

@@ -38,9 +38,9 @@ bool vcpu_match_mmio_gpa(struct kvm_vcpu *v, gpa_t gpa);
 /* Whether it is the page that a fault at @addr is about: gpa or gva, as the vCPU's faults are. */
 bool mmio_info_in_cache(struct kvm_vcpu *v, uint64_t addr);
 
-/* The bits by which MMIO sptes are told, where the policy has them and the CPU can; else none is
- * one. */
-void mmio_spte_init(struct kvm *kvm);
+/* The bits by which MMIO sptes are told, where the policy has them: permissions of EPT, or a bit
+ * beyond the CPU's physical addresses; where these have 52 bits no spte is one. */
+void mmio_spte_init(struct kvm *kvm, bool ept, unsigned phys_bits);
 uint64_t make_mmio_spte(struct kvm_vcpu *v, gfn_t gfn, unsigned access);
 /* Puts one into @sptep, and tells. mmu_lock is held for write. */
 void mark_mmio_spte(struct kvm_vcpu *v, uint64_t *sptep, gfn_t gfn, unsigned access);

@@ -349,9 +349,12 @@ static int device(struct scene *s, struct task *t)
 
 static void a_device_leaves_nothing_behind(void)
 {
-	EQ(scene(&long64_2m, device), 0);
-	EQ(scene(&flat32, device), 0);
-	EQ(scene(&tdp, device), 0);
+	struct scene_opts o[] = {long64_2m, flat32, tdp};
+
+	for (unsigned i = 0; i < 3; i++) {
+		o[i].spte = "vcpu-cache";
+		EQ(scene(&o[i], device), 0);
+	}
 }
 
 static int no_handler(struct scene *s, struct task *t)

@@ -352,8 +352,8 @@ static void bad_options(void)
 	struct scene_opts o = {.pte = SCENE_2M, .slot_pages = 64, .personality = "z80"};
 
 	EQ(scene(&o, contents), KVMSIM_ENOENT);
-	CU_ASSERT_PTR_NOT_NULL(
-		strstr(scene_message, "tcg, amd, intel, intel-haswell, intel-nehalem"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "tcg, amd, amd-zen4, intel, intel-haswell, "
+						     "intel-nehalem"));
 	o.personality = NULL;
 	o.preset = "7.0";
 	EQ(scene(&o, contents), KVMSIM_ENOENT);

@@ -47,8 +47,9 @@ uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm
 	if (access & ACC_WRITE) {
 		spte |= PT_WRITABLE | SPTE_MMU_WRITABLE;
 		/* A writable spte of the same page: what follows was looked at then, and D will
-		 * be set by hardware. */
-		if (!(spte_present(old) && spte_last(old, level) && spte_writable(old))) {
+		 * be set by hardware. The kernel does not ask whether it maps anything, so an mmio
+		 * spte that allows stores counts, too, once its place has memory. */
+		if (!(spte_last(old, level) && spte_writable(old))) {
 			*wrprot = !mmu_try_to_unsync_pages(v->task, kvm, slot, gfn, can_unsync,
 							   prefetch);
 			if (*wrprot)

@@ -96,6 +96,7 @@ static int run_model(const struct profile *profile, const struct kvmsim_errsink 
 	struct matrix_round *rounds;
 	struct matrix_opts o = {.test_case = r->test_case,
 				.mmu = r->mmu,
+				.guest = r->guest,
 				.slot_pages = r->slot_pages,
 				.pte = r->pte,
 				.device_rest = device_rest(&r->phases),
@@ -111,7 +112,7 @@ static int run_model(const struct profile *profile, const struct kvmsim_errsink 
 				  r->test_case);
 	if (!matrix_case_on(r->test_case, r->mmu))
 		return kvmsim_err(errors, KVMSIM_ENOENT, "%s: the model has no case %s on %s",
-				  s->path, r->test_case, mmu_kind_name(r->mmu));
+				  s->path, r->test_case, r->mmu_name);
 	err = rounds_of(&r->phases, &rounds, &o.n_rounds);
 	o.rounds = rounds;
 	err = err ? err : matrix_run(&o);

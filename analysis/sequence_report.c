@@ -66,7 +66,7 @@ int sequence_print(const struct sequence_result *r, uint64_t context, FILE *to)
 	for (size_t i = 0; i < r->n_phases; i++)
 		diverge += r->phases[i].diverges;
 	fprintf(to, "%s: case %s, %s, slot of %llu pages, guest PTEs %s: %zu phases, ", r->path,
-		rec->test_case, mmu_kind_name(rec->mmu), (unsigned long long)rec->slot_pages,
+		rec->test_case, rec->mmu_name, (unsigned long long)rec->slot_pages,
 		pte_words[rec->pte], r->n_phases);
 	if (!diverge)
 		fprintf(to, "%s events, equal line by line\n", out_u64(events, r->events));
@@ -124,7 +124,7 @@ json_t *sequence_json(const struct sequence_result *r, uint64_t context)
 
 	json_put(o, "file", json_string(r->path));
 	json_put(o, "case", json_string(rec->test_case));
-	json_put(o, "mmu", json_string(mmu_kind_name(rec->mmu)));
+	json_put(o, "mmu", json_string(rec->mmu_name));
 	json_put(o, "slot_pages", json_u64(rec->slot_pages));
 	json_put(o, "guest_pte", json_string(pte_words[rec->pte]));
 	json_put(o, "events", json_u64(r->events));

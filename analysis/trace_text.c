@@ -93,38 +93,31 @@ void trace_recording_free(struct trace_recording *r)
 
 /* ---- the configuration ---- */
 
-static bool mmu_from(const char *name, size_t n, enum mmu_kind *out)
+/* The @n characters at @name as an MMU's word; "npt0" and "npt1" are the kernel's defaults. */
+static bool mmu_from(const char *name, size_t n, struct trace_recording *r)
 {
-	static const struct {
-		const char *name;
-		enum mmu_kind mmu;
-	} short_names[] = {{"npt0", MMU_SHADOW_LONG64}, {"npt1", MMU_TDP}};
+	int mmu;
 
-	for (int k = 0; k < N_MMU_KINDS; k++) {
-		const char *full = mmu_kind_name((enum mmu_kind)k);
-
-		if (strlen(full) == n && !strncmp(full, name, n)) {
-			*out = (enum mmu_kind)k;
-			return true;
-		}
-	}
-	for (size_t i = 0; i < sizeof(short_names) / sizeof(*short_names); i++) {
-		if (strlen(short_names[i].name) == n && !strncmp(short_names[i].name, name, n)) {
-			*out = short_names[i].mmu;
-			return true;
-		}
-	}
-	return false;
+	if (n >= sizeof(r->mmu_name))
+		return false;
+	snprintf(r->mmu_name, sizeof(r->mmu_name), "%.*s", (int)n, name);
+	if (!strcmp(r->mmu_name, "npt0"))
+		strcpy(r->mmu_name, "npt0-long64");
+	else if (!strcmp(r->mmu_name, "npt1"))
+		strcpy(r->mmu_name, "npt1-tdp1");
+	mmu = matrix_mmu_find(r->mmu_name, &r->guest);
+	r->mmu = (enum mmu_kind)mmu;
+	return mmu >= 0;
 }
 
 static bool pte_from(const char *name, size_t n, enum matrix_pte *out)
 {
 	static const char *const words[] = {
-		[MATRIX_PTE_NONE] = "none", [MATRIX_PTE_4K] = "4k", [MATRIX_PTE_2M] = "2m"};
+		[MATRIX_PTE_NONE] = "none", [MATRIX_PTE_4K] = "4k", [MATRIX_PTE_2M] = "2m", "4m"};
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		if (strlen(words[i]) == n && !strncmp(words[i], name, n)) {
-			*out = (enum matrix_pte)i;
+			*out = i > MATRIX_PTE_2M ? MATRIX_PTE_2M : (enum matrix_pte)i;
 			return true;
 		}
 	}
@@ -164,11 +157,24 @@ static void defaults(struct trace_recording *r)
 		snprintf(r->test_case, sizeof(r->test_case), "%s", rows[i].test_case);
 }
 
+/* MMU[-PTE] before the first dot; an MMU's word may have several parts. */
+static bool mmu_and_pte(const char *text, struct trace_recording *r)
+{
+	size_t end = strcspn(text, "."), n = end;
+
+	while (n && !mmu_from(text, n, r)) {
+		do
+			n--;
+		while (n && text[n] != '-');
+	}
+	return n && (n == end || pte_from(text + n + 1, end - n - 1, &r->pte));
+}
+
 /* CASE[PAGES]-MMU[-PTE] before the first dot. */
 static bool from_name(const char *path, struct trace_recording *r)
 {
 	const char *name = strrchr(path, '/');
-	size_t n, mmu;
+	size_t n;
 	char *end;
 
 	name = name ? name + 1 : path;
@@ -183,19 +189,7 @@ static bool from_name(const char *path, struct trace_recording *r)
 		r->test_case[1] = '\0';
 	}
 	defaults(r);
-	name += n + 1;
-	mmu = strcspn(name, "-.");
-	if (name[mmu] == '-') { /* the longer name first */
-		n = mmu + 1 + strcspn(name + mmu + 1, "-.");
-		if (mmu_from(name, n, &r->mmu))
-			mmu = n;
-		else if (!mmu_from(name, mmu, &r->mmu))
-			return false;
-	} else if (!mmu_from(name, mmu, &r->mmu)) {
-		return false;
-	}
-	name += mmu;
-	if (*name == '-' && !pte_from(name + 1, strcspn(name + 1, "-."), &r->pte))
+	if (!mmu_and_pte(name + n + 1, r))
 		return false;
 	if (r->mmu == MMU_SHADOW_FLAT32)
 		r->pte = MATRIX_PTE_NONE;
@@ -215,7 +209,7 @@ static bool from_line(const char *line, struct trace_recording *r)
 		return false;
 	snprintf(r->test_case, sizeof(r->test_case), "%s", name);
 	r->slot_pages = pages;
-	return mmu_from(mmu, strlen(mmu), &r->mmu) && pte_from(pte, strlen(pte), &r->pte);
+	return mmu_from(mmu, strlen(mmu), r) && pte_from(pte, strlen(pte), &r->pte);
 }
 
 /* ---- lines ---- */

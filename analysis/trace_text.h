@@ -51,7 +51,9 @@ struct trace_phases {
 
 struct trace_recording {
 	char test_case[32];
+	char mmu_name[24]; /* with its guest: "npt0-pae" */
 	enum mmu_kind mmu;
+	enum matrix_guest guest;
 	uint64_t slot_pages;
 	enum matrix_pte pte;
 	struct trace_phases phases;

@@ -18,14 +18,17 @@ void record_header(FILE *rows)
 static const char *const pte_words[] = {
 	[GUEST_PTE_4K] = "4k", [GUEST_PTE_2M] = "2m", [GUEST_PTE_NONE] = "none"};
 
+static const char *pte_word(const struct record_opts *o)
+{
+	return o->kind == GUEST_32BIT && o->pte == GUEST_PTE_2M ? "4m" : pte_words[o->pte];
+}
+
 static void put_row(const struct recorder *r, const struct phase_key *key, const char *quantity,
 		    int64_t value, const char *unit, const char *note)
 {
 	const char *quote = strchr(quantity, ',') ? "\"" : "";
 	fprintf(r->opts.rows, "%s,%s,stock,%" PRIu64 ",%s,%s,%s%s%s,%" PRId64 ",%s,%s\n",
-		r->opts.program->case_name, r->opts.mmu, r->opts.slot_pages,
-		r->opts.kind == GUEST_32BIT && r->opts.pte == GUEST_PTE_2M ? "4m"
-									   : pte_words[r->opts.pte],
+		r->opts.program->case_name, r->opts.mmu, r->opts.slot_pages, pte_word(&r->opts),
 		key->text, quote, quantity, quote, value, unit, note);
 }
 
@@ -57,7 +60,7 @@ static struct phase_key *find_key(struct recorder *r, const char *phase)
 void phase_text_begin(const struct recorder *r)
 {
 	const struct record_opts *o = &r->opts;
-	const char *name = o->program->case_name, *pte = pte_words[o->pte];
+	const char *name = o->program->case_name, *pte = pte_word(o);
 	fprintf(o->rows,
 		"TRACE %s-%s-%" PRIu64 "-%s\nCASE name=%s mmu=%s slot_pages=%" PRIu64
 		" guest_pte=%s\n",

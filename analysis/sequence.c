@@ -50,7 +50,19 @@ static int on_phase(void *ctx, const struct matrix_phase *p)
 	return 0;
 }
 
-/* The repeated part of the case, as far as the trace has it, in the order of first appearance. */
+static int by_round(const void *a, const void *b)
+{
+	const struct matrix_round *x = a, *y = b;
+
+	if (x->pattern != y->pattern)
+		return x->pattern < y->pattern ? -1 : 1;
+	if (x->nr_dirty != y->nr_dirty)
+		return x->nr_dirty < y->nr_dirty ? -1 : 1;
+	return (x->round > y->round) - (x->round < y->round);
+}
+
+/* The repeated part of the case, as far as the trace has it; in the order that the cases take
+ * them in. */
 static int rounds_of(const struct trace_phases *p, struct matrix_round **out, size_t *n)
 {
 	struct matrix_round *rounds = calloc(p->n + 1, sizeof(*rounds));
@@ -72,6 +84,7 @@ static int rounds_of(const struct trace_phases *p, struct matrix_round **out, si
 		if (r.nr_dirty >= 0 && r.round >= 0 && known == *n)
 			rounds[(*n)++] = r;
 	}
+	qsort(rounds, *n, sizeof(*rounds), by_round);
 	return 0;
 }
 

@@ -23,12 +23,11 @@ static const char *const formats[N_KVM_TRACE] = {
 	[TRACE_kvm_pio] = "pio_write at {code} {}",
 	[TRACE_kvm_userspace_exit] = "reason {} ({code})",
 	[TRACE_kvm_fpu] = "{loaded}",
-	[TRACE_kvm_update_master_clock] = "{}",
-	[TRACE_kvm_hypercall] = "{}",
 	[TRACE_kvm_emulate_insn] = "{}:{rip}:{}",
 	[TRACE_kvm_mmio] = "mmio {kind} len {len} gpa {addr} val {}",
 	[TRACE_vcpu_match_mmio] = "gva {addr} gpa {} {write} {by_gpa}",
 	[TRACE_kvm_cr] = "cr_write {code} = {}",
+	[TRACE_kvm_msr] = "msr_write {} = {code}",
 	[TRACE_kvm_mmu_pagetable_walk] = "addr {addr} pferr {error} {}",
 	[TRACE_kvm_mmu_paging_element] = "pte {gpte} level {level}",
 	[TRACE_kvm_mmu_set_accessed_bit] = "gpa {addr}",
@@ -48,14 +47,20 @@ static const char *const formats[N_KVM_TRACE] = {
 	[TRACE_handle_mmio_page_fault] = "addr:{addr} gfn {gfn} access {access}",
 	[TRACE_check_mmio_spte] = "spte {mmio_spte} kvm_gen {} valid {valid}",
 	[TRACE_kvm_mmu_split_huge_page] = "gfn {gfn} spte {spte} level {level} errno {code}",
-	[TRACE_kvm_unmap_hva_range] = "{}",
-	[TRACE_kvm_set_spte_hva] = "{}",
 	[TRACE_kvm_tdp_mmu_spte_changed] = "as id {} gfn {gfn} level {level} old_spte {old_spte} "
 					   "new_spte {spte}",
 	[TRACE_kvm_dirty_ring_push] = "ring {vcpu}: {}",
 	[TRACE_kvm_dirty_ring_exit] = "vcpu {vcpu}",
 	[TRACE_kvm_dirty_ring_reset] = "ring {vcpu}: {}",
 };
+
+/* An event that is not above is told by its name only. */
+static const char *format_of(enum kvm_trace_id id)
+{
+	if (id == N_KVM_TRACE)
+		return "";
+	return formats[id] ? formats[id] : "{}";
+}
 
 /* ---- how fields read ---- */
 
@@ -70,9 +75,11 @@ static const struct word exit_words[] = {{"PF excp", EXIT_PF},
 					 {"hlt", EXIT_HLT},
 					 {"invlpg", EXIT_INVLPG},
 					 {"npf", EXIT_NPF},
-					 {"write_cr0", EXIT_CR3_WRITE - 3},
+					 {"write_cr0", EXIT_CR0_WRITE},
+					 {"cr0_sel_write", EXIT_CR0_SEL_WRITE},
 					 {"write_cr3", EXIT_CR3_WRITE},
-					 {"write_cr4", EXIT_CR3_WRITE + 1},
+					 {"write_cr4", EXIT_CR4_WRITE},
+					 {"msr", EXIT_MSR},
 					 {NULL, 0}};
 static const struct word access_words[] = {{"---", 0}, {"--x", 1}, {"w--", 2},
 					   {"w-x", 3}, {"-u-", 4}, {"-ux", 5},
@@ -260,7 +267,7 @@ static bool next_piece(const char **format, struct piece *out)
 
 uint64_t trace_line_fields(enum kvm_trace_id id)
 {
-	const char *format = id < N_KVM_TRACE ? formats[id] : "";
+	const char *format = format_of(id);
 	uint64_t mask = 0;
 	struct piece piece;
 
@@ -283,7 +290,7 @@ static void skip(const char *format, const char **p)
 bool trace_line_parse(enum kvm_trace_id id, const char *text, struct trace_line *out,
 		      const char **at, char expected[TRACE_LINE_PIECE])
 {
-	const char *format = formats[id], *p = text;
+	const char *format = format_of(id), *p = text;
 	struct piece piece;
 
 	while (next_piece(&format, &piece)) {
@@ -434,7 +441,7 @@ static const char *word_for(const struct word *words, uint64_t value)
 
 const char *trace_line_text(const struct trace_line *l, char buf[TRACE_LINE_TEXT])
 {
-	const char *format = l->id < N_KVM_TRACE ? formats[l->id] : "";
+	const char *format = format_of(l->id);
 	size_t n = 0;
 	struct piece piece;
 

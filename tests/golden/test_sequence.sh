@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# validate --first-divergence: the model's events against what kernels traced
-# (analysis/evidence/kernel/trace-*.txt.gz), and against such files with a known fault.
+# validate --first-divergence: the model's events against what kernels traced (the reference's cases E, F
+# and I in trace-*.txt.gz here, and analysis/evidence/kernel/trace-*.txt.gz), and against such files with a
+# known fault.
 #   tests/golden/test_sequence.sh BUILDDIR
 # shellcheck source=tests/golden/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -11,7 +12,7 @@ sequence() {
 	"$kvmsim" validate --first-divergence "$@"
 }
 
-for file in "$recorded"/trace-*.txt.gz; do
+for file in "$(dirname "$0")"/trace-*.txt.gz "$recorded"/trace-*.txt.gz; do
 	check "${file##*/}" 0 'equal line by line' sequence "$file"
 done
 

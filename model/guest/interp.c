@@ -135,6 +135,8 @@ static int retire(struct kvm_vcpu *v, const struct guest_op *op, const struct in
 		break;
 	default:
 		r = access_whole(v, op);
+		while (r == VCPU_USERSPACE && v->mmio_store_follows)
+			r = vcpu_complete_mmio(v);
 		break;
 	}
 	return r < 0 ? r : 0;

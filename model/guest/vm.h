@@ -76,10 +76,11 @@ void kvm_destroy_vm(struct kvm *kvm);
 int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out);
 
 #define KVM_MEM_LOG_DIRTY_PAGES 1u
+#define KVM_MEM_READONLY	2u /* a store is handed to userspace, as a device's is */
 
 struct kvm_memory_region {
 	uint32_t slot;
-	uint32_t flags; /* KVM_MEM_LOG_DIRTY_PAGES */
+	uint32_t flags; /* KVM_MEM_LOG_DIRTY_PAGES, KVM_MEM_READONLY */
 	uint64_t base_gfn;
 	uint64_t npages;     /* 0 deletes the slot */
 	bool host_populated; /* every host page present and writable before the first fault */
@@ -93,10 +94,11 @@ struct kvm_memory_region {
 			      * are for such memory. Otherwise it is as a shared file is: the first
 			      * access, a read too, makes a page present and writable */
 };
-/* KVM_SET_USER_MEMORY_REGION: creates, deletes, or changes flags. Errors: KVMSIM_EINVAL (overlap,
- * a change of size or place, 2^31 pages or more, beyond what a gpa of 52 bits can reach, 48 with
- * PAGING_TDP, no such size of pages), KVMSIM_EUNSUPPORTED (a large size, in an era whose way with
- * large pages is not modelled), KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
+/* KVM_SET_USER_MEMORY_REGION: creates, deletes, moves, or changes flags. Errors: KVMSIM_EINVAL
+ * (overlap, a change of size or of KVM_MEM_READONLY, 2^31 pages or more, beyond what a gpa of 52
+ * bits can reach, 48 with PAGING_TDP, no such size of pages), KVMSIM_EUNSUPPORTED (a large size, in
+ * an era whose way with large pages is not modelled; moved by a part of a large page),
+ * KVMSIM_ENOMEM, KVMSIM_ECANCELED. */
 int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm_memory_region *r);
 
 /* KVM_SET_NR_MMU_PAGES: at most so many shadow pages, from now on whatever the slots' size. Errors:

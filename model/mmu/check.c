@@ -54,6 +54,8 @@ int check_leaf_host(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsign
 			   (unsigned long long)gfn, (unsigned long long)spte_pfn(spte),
 			   (unsigned long long)memslot_pfn(slot, gfn));
 	what = host_mem_check(slot, gfn, level, spte);
+	if (spte_writable(spte) && (slot->flags & MEMSLOT_READONLY))
+		what = "its slot is read-only";
 	if (what)
 		return bad(kvm, "gfn %#llx, level %d, %s", (unsigned long long)gfn, level, what);
 	return 0;

@@ -90,3 +90,31 @@ void gmem_clear(struct gmem *g, gfn_t gfn, uint64_t npages)
 		if (g->table[i].page && g->table[i].gfn - gfn < npages)
 			memset(g->table[i].page, 0, PAGE_SIZE);
 }
+
+bool gmem_move(struct gmem *g, gfn_t from, gfn_t to, uint64_t npages)
+{
+	struct gmem moved = {.capacity = g->capacity};
+
+	if (!g->capacity)
+		return true;
+	moved.table = calloc(moved.capacity, sizeof(*moved.table));
+	if (!moved.table)
+		return false;
+	for (size_t i = 0; i < g->capacity; i++) {
+		struct gmem_entry e = g->table[i];
+
+		if (!e.page)
+			continue;
+		if (e.gfn - from < npages) {
+			e.gfn += to - from;
+		} else if (e.gfn - to < npages) { /* of a slot that is gone */
+			free(e.page);
+			continue;
+		}
+		*gmem_find(&moved, e.gfn) = e;
+		moved.used++;
+	}
+	free(g->table);
+	*g = moved;
+	return true;
+}

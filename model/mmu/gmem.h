@@ -30,6 +30,10 @@ uint64_t gmem_read(const struct gmem *g, gpa_t gpa, unsigned len);
 /* Stores into a page that exists, or any if @create. False: out of memory. */
 bool gmem_write(struct gmem *g, gpa_t gpa, unsigned len, uint64_t value, bool create);
 
+/* What the @npages frames from @from on hold is what those from @to on hold, from now on, and the
+ * former hold nothing but what both ranges have. False: out of memory, and nothing has moved. */
+bool gmem_move(struct gmem *g, gfn_t from, gfn_t to, uint64_t npages);
+
 /* The frames from @gfn on read as zero again; pages that exist stay. */
 void gmem_clear(struct gmem *g, gfn_t gfn, uint64_t npages);
 

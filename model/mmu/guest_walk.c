@@ -43,7 +43,7 @@ static void update_accessed_dirty(struct kvm_vcpu *v, struct guest_walk *w, bool
 					.addr = w->pte_gpa[l - 1], .gfn = w->table_gfn[l - 1],
 					.level = l);
 		}
-		if (pte == old)
+		if (pte == old || memslot_readonly(v->task, v->kvm, w->table_gfn[l - 1]))
 			continue;
 		charge(v->task, COUNT_gpte_update, 1);
 		touch_shared(v->task);

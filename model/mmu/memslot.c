@@ -220,6 +220,24 @@ static void install_memslots(struct task *t, struct kvm *kvm)
 	kvm->memslots_updating = false;
 }
 
+/* The slot is there for nobody any more, and nothing is mapped from it. */
+static void invalidate_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	touch_shared(t);
+	task_assert_first(t, "a memslot's flags");
+	slot->flags |= MEMSLOT_INVALID;
+	install_memslots(t, kvm);
+	kvm_mmu_zap_all(t, kvm);
+	touch_shared(t);
+}
+
+/* A fault that has found it may still hold it: SRCU keeps it, here until the VM's end. */
+static void retire_slot(struct kvm *kvm, struct kvm_memory_slot *slot)
+{
+	slot->next_deleted = kvm->deleted_slots;
+	kvm->deleted_slots = slot;
+}
+
 static void limit_mmu_pages(struct task *t, struct kvm *kvm)
 {
 	uint64_t n = kvm->nr_memslot_pages / MEMSLOT_PAGES_TO_MMU_PAGES;
@@ -251,32 +269,114 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 	install_memslots(t, kvm);
 	kvm_update_cpu_dirty_logging(t, kvm, logged);
 	if (logged) {
-		r = dirty_log_enable(t, kvm, slot);
+		/* What is read-only has no spte to arm. */
+		r = flags & MEMSLOT_READONLY ? 0 : dirty_log_enable(t, kvm, slot);
 		store_log_arm(slot, task_now(t));
 		return r;
 	}
 	task_assert_first(t, "a dirty bitmap");
 	free_bitmap(slot);
-	return dirty_log_disable(t, kvm, slot);
+	return flags & MEMSLOT_READONLY ? 0 : dirty_log_disable(t, kvm, slot);
 }
 
 static int delete_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 {
-	touch_shared(t);
-	task_assert_first(t, "a memslot's flags");
-	slot->flags |= MEMSLOT_INVALID;
-	install_memslots(t, kvm);
-	kvm_mmu_zap_all(t, kvm);
-	touch_shared(t);
+	invalidate_slot(t, kvm, slot);
 	kvm->slots[slot->id] = NULL;
 	install_memslots(t, kvm);
 	if (memslot_logged(slot))
 		kvm_update_cpu_dirty_logging(t, kvm, false);
-	/* A fault that has found it may still hold it: SRCU keeps it, here until the VM's end. */
-	slot->next_deleted = kvm->deleted_slots;
-	kvm->deleted_slots = slot;
+	retire_slot(kvm, slot);
 	limit_mmu_pages(t, kvm);
 	return 0;
+}
+
+/* What @slot had is @to's, which is made for another place; of the bitmap, where both are logged.
+ */
+static void hand_over(struct kvm_memory_slot *slot, struct kvm_memory_slot *to)
+{
+	host_mem_free(&to->host);
+	to->host = slot->host;
+	slot->host = (struct host_mem){.level = PG_LEVEL_4K};
+	free(to->stores);
+	to->stores = slot->stores;
+	slot->stores = NULL;
+	if (!slot->dirty_bitmap || !to->dirty_bitmap)
+		return;
+	free_bitmap(to);
+	to->dirty_bitmap = slot->dirty_bitmap;
+	to->dirty_snapshot = slot->dirty_snapshot;
+	to->bitmap_addr = slot->bitmap_addr;
+	to->snapshot_addr = slot->snapshot_addr;
+	slot->dirty_bitmap = slot->dirty_snapshot = NULL;
+}
+
+/* The memory's host pages lie in the guest's frames as before only where these move by whole ones.
+ */
+static bool movable(const struct kvm_memory_slot *slot, gfn_t base_gfn)
+{
+	int level = slot->host.pmd ? PG_LEVEL_2M : slot->host.level;
+
+	return !((slot->base_gfn ^ base_gfn) & (pages_per_level(level) - 1));
+}
+
+static int move_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint32_t flags,
+		     gfn_t base_gfn)
+{
+	const struct memslot_host none = {.populated = true};
+	bool was_logged = memslot_logged(slot);
+	struct kvm_memory_slot *to;
+
+	if (!movable(slot, base_gfn))
+		return kvmsim_err(sim_errors(kvm->sim), KVMSIM_EUNSUPPORTED,
+				  "slot %u: moving it by a part of its host pages is not modelled",
+				  slot->id);
+	touch_shared(t);
+	task_assert_first(t, "synthetic addresses");
+	to = slot_new(kvm, slot->id, flags, base_gfn, slot->npages, &none);
+	if (!to)
+		return KVMSIM_ENOMEM;
+	charge_bitmap(t, kvm, to, memslot_logged(to) && !was_logged);
+	invalidate_slot(t, kvm, slot);
+	hand_over(slot, to);
+	if (!gmem_move(&kvm->gmem, slot->base_gfn, base_gfn, slot->npages))
+		kvm->dead = true;
+	if (was_logged && !memslot_logged(to))
+		store_log_disarm(kvm, to);
+	else if (memslot_logged(to) && !was_logged)
+		store_log_arm(to, task_now(t));
+	kvm->slots[slot->id] = to;
+	install_memslots(t, kvm);
+	if (kvm->spte->memslot_placed)
+		kvm->spte->memslot_placed(t, kvm);
+	if (was_logged != memslot_logged(to))
+		kvm_update_cpu_dirty_logging(t, kvm, memslot_logged(to));
+	retire_slot(kvm, slot);
+	return 0;
+}
+
+/* Whether a slot other than @id has one of the frames. */
+static bool overlaps(const struct kvm *kvm, uint32_t id, gfn_t base_gfn, uint64_t npages)
+{
+	for (uint32_t i = 0; i < kvm->nr_by_gfn; i++) {
+		const struct kvm_memory_slot *s = kvm->by_gfn[i];
+
+		if (s->id != id && base_gfn < s->base_gfn + s->npages &&
+		    s->base_gfn < base_gfn + npages)
+			return true;
+	}
+	return false;
+}
+
+static int change_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
+		       uint32_t flags, gfn_t base_gfn, uint64_t npages)
+{
+	if (slot->npages != npages || ((slot->flags ^ flags) & MEMSLOT_READONLY))
+		return KVMSIM_EINVAL;
+	if (slot->base_gfn == base_gfn)
+		return change_flags(t, kvm, slot, flags);
+	return overlaps(kvm, slot->id, base_gfn, npages) ? KVMSIM_EINVAL
+							 : move_slot(t, kvm, slot, flags, base_gfn);
 }
 
 int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gfn_t base_gfn,
@@ -285,22 +385,17 @@ int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gf
 	gfn_t end = kvm_mmu_max_gfn(kvm) + 1;
 	struct kvm_memory_slot *slot;
 
-	if (id >= KVM_MAX_MEMSLOTS || flags & ~MEMSLOT_LOG_DIRTY || npages > KVM_MEM_MAX_NR_PAGES ||
-	    base_gfn > end || npages > end - base_gfn ||
+	if (id >= KVM_MAX_MEMSLOTS || flags & ~(MEMSLOT_LOG_DIRTY | MEMSLOT_READONLY) ||
+	    npages > KVM_MEM_MAX_NR_PAGES || base_gfn > end || npages > end - base_gfn ||
 	    host->level > (host->anonymous ? PG_LEVEL_2M : MAX_HUGE_LEVEL))
 		return KVMSIM_EINVAL;
 	slot = kvm->slots[id];
 	if (!npages)
 		return slot ? delete_slot(t, kvm, slot) : KVMSIM_EINVAL;
-	if (slot) {
-		if (slot->base_gfn != base_gfn || slot->npages != npages)
-			return KVMSIM_EINVAL;
-		return change_flags(t, kvm, slot, flags);
-	}
-	for (uint32_t i = 0; i < kvm->nr_by_gfn; i++)
-		if (base_gfn < kvm->by_gfn[i]->base_gfn + kvm->by_gfn[i]->npages &&
-		    kvm->by_gfn[i]->base_gfn < base_gfn + npages)
-			return KVMSIM_EINVAL;
+	if (slot)
+		return change_slot(t, kvm, slot, flags, base_gfn, npages);
+	if (overlaps(kvm, id, base_gfn, npages))
+		return KVMSIM_EINVAL;
 	touch_shared(t); /* shadow pages take addresses too, under another lock */
 	task_assert_first(t, "synthetic addresses");
 	slot = slot_new(kvm, id, flags, base_gfn, npages, host);

@@ -45,10 +45,11 @@ struct kvm_memory_slot {
 		snapshot_addr;
 };
 
-/* [running] Creates, deletes (@npages 0) or changes the flags of slot @id; slots_lock is held.
- * Errors: KVMSIM_EINVAL (overlap, other size or place, nothing to delete, more pages than KVM
- * takes, beyond what gpas of 52 bits, nested ones of 48, can reach, no such page size of the
- * host's), KVMSIM_ENOMEM, KVMSIM_ECANCELED. @host counts when the slot is created. */
+/* [running] Creates, deletes (@npages 0), moves or changes the flags of slot @id; slots_lock is
+ * held. Errors: KVMSIM_EINVAL (overlap, another size, read-only or not as before, nothing to
+ * delete, more pages than KVM takes, beyond what gpas of 52 bits, nested ones of 48, can reach, no
+ * such page size of the host's), KVMSIM_EUNSUPPORTED (moved by a part of a large host page),
+ * KVMSIM_ENOMEM, KVMSIM_ECANCELED. @host counts when the slot is created. */
 int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gfn_t base_gfn,
 		uint64_t npages, const struct memslot_host *host);
 void memslots_free(struct kvm *kvm);

@@ -307,6 +307,14 @@ static inline bool memslot_visible(struct task *t, const struct kvm *kvm, gfn_t 
 	return slot && !(slot->flags & MEMSLOT_INVALID);
 }
 
+/* Whether the guest's memory at @gfn cannot be stored to. */
+static inline bool memslot_readonly(struct task *t, const struct kvm *kvm, gfn_t gfn)
+{
+	const struct kvm_memory_slot *slot = memslot_now(t, kvm, gfn);
+
+	return slot && (slot->flags & MEMSLOT_READONLY);
+}
+
 /* The slot of @gfn now, searched for and priced as the fault path does. */
 static inline struct kvm_memory_slot *memslot_lookup(struct task *t, struct kvm *kvm, gfn_t gfn)
 {

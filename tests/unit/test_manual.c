@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The dirty policy `manual`. Numbers of faults, flushes and dirty pages are the kernel's, from
- * analysis/evidence/kernel/manual-6.1.0-57.csv (cases C_store1 and C_store3) unless a comment derives
- * them.
+ * analysis/evidence/kernel/manual-6.1.0-57.csv (cases C_store1 and C_store3) unless a comment
+ * derives them.
  */
 #include <string.h>
 

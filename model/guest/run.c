@@ -63,6 +63,10 @@ static void flush_local_tlb(struct kvm_vcpu *v)
 /* What others, or this vCPU's own handlers, have asked for since the last entry. */
 static void serve_requests(struct kvm_vcpu *v)
 {
+	touch_shared(v->task);
+	task_assert_first(v->task, "its vCPU's requests");
+	if (!v->requests)
+		return;
 	if (check_request(v, REQ_FREE_OBSOLETE_ROOTS))
 		kvm_mmu_free_obsolete_roots(v);
 	if (check_request(v, REQ_MASTERCLOCK_UPDATE))

@@ -7,6 +7,8 @@ void guest_store(struct kvm_vcpu *v, gpa_t gpa, unsigned len, uint64_t value)
 {
 	struct kvm *kvm = v->kvm;
 
+	if (v->insn == INSN_RMW)
+		value += gmem_load(v->task, kvm, gpa, len);
 	gmem_store(v->task, kvm, gpa, len, value, kvm->keep_stores);
 	store_log_add(kvm, gpa >> PAGE_SHIFT, task_now(v->task));
 }

@@ -184,9 +184,9 @@ static int read_modify_write(struct kvm_vcpu *v, enum insn_store insn, uint64_t 
 	return r;
 }
 
-int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)
+int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t addend)
 {
-	return read_modify_write(v, INSN_RMW, gva, len, value);
+	return read_modify_write(v, INSN_RMW, gva, len, addend);
 }
 
 int vcpu_xchg(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)

@@ -55,11 +55,11 @@ void vcpu_change_sregs(struct kvm_vcpu *v, const struct cpu_regs *regs);
 int vcpu_fetch(struct kvm_vcpu *v, uint64_t gva);
 int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value);
 int vcpu_write(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);
-/* Read-modify-write, as INC does it; whether the first fault is a read is the CPU personality's.
- * Where its page is protected since it holds a page table, KVM takes it for none, and runs the
- * instruction again. Of a device's register: VCPU_USERSPACE for the read, and vcpu_complete_mmio()
- * does the rest. */
-int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);
+/* Read-modify-write, as INC does it: @addend is added. Whether the first fault is a read is the CPU
+ * personality's. Where its page is protected since it holds a page table, KVM takes it for none,
+ * and runs the instruction again. Of a device's register: VCPU_USERSPACE for the read, and
+ * vcpu_complete_mmio() does the rest. */
+int vcpu_rmw(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t addend);
 /* The same by an instruction that page tables are written with: XCHG, locked AND, OR and CMPXCHG.
  */
 int vcpu_xchg(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value);

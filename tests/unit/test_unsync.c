@@ -294,7 +294,7 @@ static int incremented(struct scene *s, struct task *t)
 	(void)t;
 	EQ(second_gib(s), 0);
 	scene_mark(s);
-	EQ(insn_on(s, 0, INC, PD1, PT_HIGH | TABLE), 0);
+	EQ(insn_on(s, 0, INC, PD1 + 72, 1), 0);
 	EQ(scene_out(s), 0);
 	EQ(STAT(s, pf_taken), 3);
 	EQ(STAT(s, pf_fixed), 2);
@@ -306,9 +306,10 @@ static int incremented(struct scene *s, struct task *t)
 	EQ(EVENT(s, kvm_mmu_pagetable_walk), 5);
 	EQ(EVENT(s, kvm_mmu_set_spte), 9);
 	scene_mark(s);
-	EQ(insn_on(s, 0, INC, PD1, PT_HIGH | TABLE), 0);
+	EQ(insn_on(s, 0, INC, PD1 + 72, 1), 0);
 	EQ(scene_out(s), 0);
 	EQ(STAT(s, exits), 1);
+	EQ(kvm_read_guest_u64(s->kvm, PD1 + 72), 2);
 	return kvm_check(s->kvm);
 }
 

@@ -9,6 +9,7 @@ void emulate_instruction(struct kvm_vcpu *v)
 	struct guest_walk gw;
 
 	charge(v->task, COUNT_emulate, 1);
+	v->retried_rip = v->retried_addr = 0; /* by whatever is emulated */
 	v->stat[STAT_insn_emulation]++;
 	if (!v->kvm->cpu->insn_bytes && v->paging.level)
 		(void)guest_walk_addr(v, &gw, v->rip, PFERR_FETCH | vcpu_user(v));
@@ -138,18 +139,14 @@ static bool writes_page_tables(const struct kvm_vcpu *v, uint64_t need)
 /* Where it is not known to be a device that is accessed, and by an instruction that page tables are
  * not written with, the page may be protected since it holds such: it holds none any more, and the
  * instruction is to run again. Once: it would go on for ever where there is another reason. */
-static bool unprotect_and_retry(struct kvm_vcpu *v, uint64_t need)
+static bool unprotect_and_retry(struct kvm_vcpu *v, uint64_t need, bool retried)
 {
 	uint64_t addr = v->emulated.fault_addr;
 	gfn_t gfn = addr >> PAGE_SHIFT;
 	struct guest_walk gw;
-	bool retried;
 
-	if (!v->kvm->preset->emulator_retry || mmio_info_in_cache(v, addr))
-		return false;
-	retried = v->retried_rip == v->rip && v->retried_addr == addr;
-	v->retried_rip = v->retried_addr = 0;
-	if (retried || writes_page_tables(v, need))
+	if (!v->kvm->preset->emulator_retry || mmio_info_in_cache(v, addr) || retried ||
+	    writes_page_tables(v, need))
 		return false;
 	v->retried_rip = v->rip;
 	v->retried_addr = addr;
@@ -165,12 +162,13 @@ static bool unprotect_and_retry(struct kvm_vcpu *v, uint64_t need)
 int emulate_access(struct kvm_vcpu *v, uint64_t fault_addr, gva_t gva, uint64_t need, unsigned len,
 		   uint64_t value)
 {
+	bool retried = v->retried_rip == v->rip && v->retried_addr == fault_addr;
 	int r;
 
 	v->emulated = (struct vcpu_emulation){
 		.fault_addr = fault_addr, .gva = gva, .len = len, .store = value};
 	emulate_instruction(v);
-	if (unprotect_and_retry(v, need))
+	if (unprotect_and_retry(v, need, retried))
 		return VCPU_RESTART;
 	if (v->insn == INSN_MOV)
 		return emulate(v, need & PFERR_WRITE);

@@ -145,8 +145,10 @@ bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t *sptep,
 	unsigned access = shadowed_access(sp, gpte);
 	struct kvm_memory_slot *slot;
 
-	if (prefetch_invalid_gpte(v, gpte))
+	if (prefetch_invalid_gpte(v, gpte)) {
+		page_zap_pte(v->task, v->kvm, sp, sptep); /* an mmio spte that is out of date */
 		return false;
+	}
 	slot = prefetch_slot(v, gfn, no_dirty_log && (access & ACC_WRITE));
 	if (!slot || !memslot_host_writable(slot, gfn))
 		return false;

@@ -63,6 +63,7 @@ static const struct matrix_case {
 	{"F_sync_inc", mx_case_f_sync_inc, false},
 	{"F_sync_kinds", mx_case_f_sync_kinds, false},
 	{"F_sync_logged", mx_case_f_sync_logged, false},
+	{"F_sync_mmio", mx_case_f_sync_mmio, false},
 	{"F_sync_notifier", mx_case_f_sync_notifier, false},
 	{"F_sync_recycle", mx_case_f_sync_recycle, false},
 	{"F_sync_relink", mx_case_f_sync_relink, false},

@@ -270,6 +270,7 @@ int mx_case_f_sync_directory(struct matrix *m);
 int mx_case_f_sync_inc(struct matrix *m);
 int mx_case_f_sync_kinds(struct matrix *m);
 int mx_case_f_sync_logged(struct matrix *m);
+int mx_case_f_sync_mmio(struct matrix *m);
 int mx_case_f_sync_notifier(struct matrix *m);
 int mx_case_f_sync_recycle(struct matrix *m);
 int mx_case_f_sync_relink(struct matrix *m);

@@ -167,6 +167,90 @@ int mx_case_f_sync_kinds(struct matrix *m)
 	return mx_sync_vm(m, 512, NULL, kinds_body);
 }
 
+/* ---- an entry that maps a device, for a while ---- */
+
+#define DEVICE (0xd0000000ull | MX_LEAF_4K) /* no slot is there */
+
+static int map_device(struct matrix *m)
+{
+	kvm_write_guest_u64(m->kvm, PTE(1), DEVICE);
+	return 0;
+}
+
+static void becomes(struct mx_guest *g, const char *base, int k, uint64_t entry, bool invlpg)
+{
+	mx_w8(g, PTE(1), entry);
+	if (invlpg)
+		mx_inv(g, T(1));
+	else
+		mx_cr3(g, MX_PML4);
+	mx_rd(g, T(1));
+	if (invlpg)
+		mx_rd(g, T(1));
+	mx_go_k(g, base, k);
+}
+
+static void device_comes_and_goes(struct mx_guest *g, int k)
+{
+	const uint64_t ram = T(9) | MX_LEAF_4K, not_accessed = DEVICE & ~0x20ull;
+
+	mx_w8(g, PTE(1), DEVICE);
+	mx_cr3(g, MX_PML4);
+	mx_go_k(g, "cr3", k);
+	mx_rd(g, T(1));
+	mx_go_k(g, "cr3_read", k);
+	becomes(g, "moved_cr3_read", k, DEVICE + 4096, false);
+	becomes(g, "ro_cr3_read", k, DEVICE & ~MX_WRITABLE, false);
+	mx_w8(g, PTE(1), DEVICE);
+	mx_op(g->m, MX_OP_WRITE4, T(1), (uint64_t)k);
+	mx_go_k(g, "rw_write", k);
+	mx_w8(g, PTE(1), ram);
+	mx_rd(g, T(1));
+	mx_go_k(g, "ram_read", k);
+	mx_inv(g, T(1));
+	mx_rd(g, T(1));
+	mx_go_k(g, "ram_inv_read", k);
+	becomes(g, "mmio_inv_read2", k, DEVICE, true);
+	mx_inv(g, T(1));
+	mx_rd(g, T(1));
+	mx_go_k(g, "inv_read", k);
+	becomes(g, "ram_cr3_read", k, ram, false);
+	becomes(g, "mmio_cr3_read", k, DEVICE, false);
+	mx_w8(g, PTE(1), not_accessed);
+	mx_cr3(g, MX_PML4);
+	mx_go_k(g, "no_a_cr3", k);
+	mx_rd(g, T(1));
+	mx_go_k(g, "no_a_read", k);
+	mx_w8(g, PTE(1), DEVICE);
+	mx_rd(g, T(1));
+	mx_go_k(g, "map_again_read", k);
+}
+
+static int mmio_body(struct matrix *m)
+{
+	struct mx_guest g = mx_guest_begin(m);
+
+	mx_rd(&g, T(0));
+	mx_go(&g, "warm_read");
+	mx_rd(&g, T(1));
+	mx_go(&g, "mmio_read");
+	mx_w8(&g, PTE(1), 0);
+	mx_go(&g, "unmap");
+	mx_rd(&g, T(2));
+	mx_go(&g, "read_beside");
+	mx_w8(&g, PTE(1), DEVICE);
+	mx_rd(&g, T(1));
+	mx_go(&g, "map_read");
+	for (int k = 1; k <= 2; k++)
+		device_comes_and_goes(&g, k);
+	return g.err;
+}
+
+int mx_case_f_sync_mmio(struct matrix *m)
+{
+	return mx_sync_vm(m, 512, map_device, mmio_body);
+}
+
 /* ---- a table that maps itself ---- */
 
 static int selfmap_body(struct matrix *m)
@@ -228,6 +312,12 @@ static int inc_body(struct matrix *m)
 		mx_op(m, MX_OP_INC4, MX_PDPT + 8 * 8, 0);
 		mx_rd(&g, SECOND_GIB);
 		mx_go_k(&g, "inc_pdpt_read", k);
+	}
+	for (int k = 1; k <= 3; k++) {
+		mx_op(m, MX_OP_INC4, MX_PD(1) + 40 * 8, 0);
+		mx_inv(&g, T(0));
+		mx_rd(&g, SECOND_GIB);
+		mx_go_k(&g, "inc_same_inv_read", k);
 	}
 	return g.err;
 }

@@ -49,9 +49,10 @@ static const char *const formats[N_KVM_TRACE] = {
 	[TRACE_kvm_mmu_split_huge_page] = "gfn {gfn} spte {spte} level {level} errno {code}",
 	[TRACE_kvm_tdp_mmu_spte_changed] = "as id {} gfn {gfn} level {level} old_spte {old_spte} "
 					   "new_spte {spte}",
-	[TRACE_kvm_dirty_ring_push] = "ring {vcpu}: {}",
+	[TRACE_kvm_dirty_ring_push] =
+		"ring {vcpu}: dirty {dirty} reset {reset} slot {slot} offset {offset} (used {})",
 	[TRACE_kvm_dirty_ring_exit] = "vcpu {vcpu}",
-	[TRACE_kvm_dirty_ring_reset] = "ring {vcpu}: {}",
+	[TRACE_kvm_dirty_ring_reset] = "ring {vcpu}: dirty {dirty} reset {reset} (used {})",
 };
 
 /* An event that is not above is told by its name only. */
@@ -153,6 +154,7 @@ static bool decimal(enum kvm_trace_id id, enum trace_line_field f)
 	case LINE_fixed:
 	case LINE_valid:
 	case LINE_len:
+	case LINE_slot:
 		return true;
 	case LINE_code:
 		return id == TRACE_kvm_userspace_exit || id == TRACE_kvm_mmu_split_huge_page;
@@ -394,6 +396,14 @@ static uint64_t value_of(const struct kvm_trace_event *e, enum trace_line_field 
 		return e->writable;
 	case LINE_len:
 		return e->len;
+	case LINE_dirty:
+		return e->ring_dirty;
+	case LINE_reset:
+		return e->ring_reset;
+	case LINE_slot:
+		return e->slot;
+	case LINE_offset:
+		return e->offset;
 	case LINE_used_pages:
 		return e->used_pages;
 	default:

@@ -52,7 +52,11 @@
 	X(by_gpa)                                                                                  \
 	X(code)                                                                                    \
 	X(len)                                                                                     \
-	X(used_pages)
+	X(used_pages)                                                                              \
+	X(dirty) /* of a dirty ring */                                                             \
+	X(reset)                                                                                   \
+	X(slot)                                                                                    \
+	X(offset)
 
 enum trace_line_field {
 #define X(name) LINE_##name,

@@ -130,6 +130,9 @@ struct kvm_trace_event {
 			* 0 of a split that was done */
 	uint64_t error_code; /* fast_page_fault: of the fault, since code is how it ended */
 	uint32_t len;	     /* kvm_mmio: bytes */
+	uint32_t ring_dirty, ring_reset; /* of dirty rings: how far, after the event */
+	uint32_t slot;			 /* dirty_ring_push: the page's slot and its place there */
+	uint64_t offset;
 	uint64_t used_pages; /* zap_all_fast: shadow pages there are */
 	uint8_t level;	     /* where the event has one */
 	uint16_t index;	     /* set_spte: of the entry in its table */

@@ -104,7 +104,9 @@ static void push(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, 
 	}
 	*dirty_ring_entry(r, r->dirty_index++) = (struct kvm_dirty_gfn){
 		.flags = KVM_DIRTY_GFN_F_DIRTY, .slot = slot->id, .offset = gfn - slot->base_gfn};
-	kvm_trace_event(t, kvm, v, .id = TRACE_kvm_dirty_ring_push, .gfn = gfn);
+	kvm_trace_event(t, kvm, v, .id = TRACE_kvm_dirty_ring_push, .gfn = gfn, .slot = slot->id,
+			.offset = gfn - slot->base_gfn, .ring_dirty = r->dirty_index,
+			.ring_reset = r->reset_index);
 }
 
 /* Neighbouring pages of a slot that were pushed one after the other are write-protected together:
@@ -185,7 +187,8 @@ static long reset_ring(struct task *t, struct kvm_vcpu *v)
 	err = batch_reset(t, kvm, &b);
 	if (err)
 		return err;
-	kvm_trace_event(t, kvm, v, .id = TRACE_kvm_dirty_ring_reset);
+	kvm_trace_event(t, kvm, v, .id = TRACE_kvm_dirty_ring_reset, .ring_dirty = r->dirty_index,
+			.ring_reset = r->reset_index);
 	return n;
 }
 

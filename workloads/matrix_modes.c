@@ -250,6 +250,7 @@ int mx_case_modes(struct matrix *m)
 	m->two_roots = true;
 	m->prepare = prepare;
 	while (s && s->what == VM && s->text && !err) {
+		m->readonly = strstr(s->text, "readonly");
 		m->ptes.kernel = strstr(s->text, "kernel") && !strstr(s->text, "kernel-all");
 		m->ptes.kernel_all = strstr(s->text, "kernel-all");
 		m->ptes.ro = strstr(s->text, "ro-ptes");

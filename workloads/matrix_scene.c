@@ -13,7 +13,8 @@
 static int set_slot1(struct matrix *m, uint32_t flags)
 {
 	const struct kvm_memory_region test = {.slot = MX_SLOT,
-					       .flags = flags,
+					       .flags =
+						       flags | (m->readonly ? KVM_MEM_READONLY : 0),
 					       .base_gfn = MX_TEST >> 12,
 					       .npages = m->o->slot_pages,
 					       .host_populated = !m->host_absent,

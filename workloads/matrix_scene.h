@@ -112,6 +112,7 @@ struct matrix {
 		bool kernel, kernel_all, ro, nx, clean;
 	} ptes;
 	bool two_roots;
+	bool readonly; /* slot 1 is: stores to it are exits that nothing is done about */
 	const struct mx_mode_step *steps; /* of cases M: what is to be done yet */
 	uint32_t slot_flags;
 	bool clear_ad;	     /* the guest's tables begin without A and D */

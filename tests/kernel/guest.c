@@ -290,6 +290,10 @@ static bool go_on(struct guest *g, unsigned vcpu)
 	switch (g->run[vcpu]->exit_reason) {
 	case KVM_EXIT_IO:
 		return false;
+	case KVM_EXIT_MMIO: /* a store to a slot that is read-only: it goes nowhere */
+		if (!g->opts.readonly)
+			die("the guest left with an access to a device");
+		return true;
 	case KVM_EXIT_DIRTY_RING_FULL:
 		__atomic_fetch_add(&g->full, 1, __ATOMIC_RELAXED);
 		collect_ring(g, vcpu);
@@ -310,7 +314,7 @@ void guest_run(struct guest *g, unsigned vcpu)
 void guest_log(struct guest *g, bool on)
 {
 	set_slot(g, 1, TEST_GPA, g->opts.slot_pages * PAGE_BYTES, g->mem,
-		 on ? KVM_MEM_LOG_DIRTY_PAGES : 0);
+		 (on ? KVM_MEM_LOG_DIRTY_PAGES : 0) | (g->opts.readonly ? KVM_MEM_READONLY : 0));
 }
 
 void guest_get_dirty_log(struct guest *g, uint64_t *bitmap)

@@ -36,7 +36,8 @@ struct guest_opts {
 	uint64_t slot_pages; /* of slot 1, 1 to GUEST_MAX_SLOT_PAGES */
 	enum guest_kind kind;
 	enum guest_pte pte;
-	bool kernel, kernel_all;      /* slot 0's pages are the supervisor's, or all are */
+	bool readonly;		 /* slot 1 has KVM_MEM_READONLY: what is stored there is an exit */
+	bool kernel, kernel_all; /* slot 0's pages are the supervisor's, or all are */
 	bool ro_ptes, nx_ptes, clean; /* slot 1's PTEs: without W, with NX, without A and D */
 	bool logged;		      /* slot 1 has KVM_MEM_LOG_DIRTY_PAGES from the start */
 	uint64_t manual;	      /* of KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2; 0: not enabled */

@@ -152,6 +152,8 @@ static void read_vm_option(const struct reader *r, struct statement *s, const ch
 		s->lazy_split = true;
 	else if (strcmp(word, "absent") == 0)
 		s->absent = true;
+	else if (strcmp(word, "readonly") == 0)
+		s->readonly = true;
 	else if (strcmp(word, "kernel") == 0)
 		s->kernel = true;
 	else if (strcmp(word, "kernel-all") == 0)
@@ -165,7 +167,7 @@ static void read_vm_option(const struct reader *r, struct statement *s, const ch
 	else
 		bad(r,
 		    "logged, manual, manual-all-set, ring=ENTRIES, vcpus=2, huge, lazy-split, "
-		    "absent, kernel, kernel-all, ro-ptes, nx-ptes or clean",
+		    "absent, readonly, kernel, kernel-all, ro-ptes, nx-ptes or clean",
 		    word);
 }
 

@@ -69,9 +69,9 @@ struct statement {
 	bool huge;	 /* OP_VM: slot 1 has transparent huge pages */
 	bool lazy_split; /* OP_VM: kvm.eager_page_split=N */
 	bool absent;	 /* OP_VM: the host touches nothing of slot 1 */
-	bool kernel, kernel_all, ro_ptes, nx_ptes, clean; /* OP_VM: guest.h */
-	char text[40];					  /* OP_MOV to OP_STORE_PDES */
-	char phase[40];					  /* statements that are a phase */
+	bool readonly, kernel, kernel_all, ro_ptes, nx_ptes, clean; /* OP_VM: guest.h */
+	char text[40];						    /* OP_MOV to OP_STORE_PDES */
+	char phase[40]; /* statements that are a phase */
 	enum pattern pattern[N_PATTERNS];
 	unsigned n_patterns; /* OP_PAGES: 1 */
 	uint64_t number[SWEEP_NUMBERS_MAX];

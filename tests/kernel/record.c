@@ -140,6 +140,7 @@ static void new_vm(struct recorder *r, const struct statement *s)
 		.slot_pages = r->opts.slot_pages,
 		.kind = r->opts.kind,
 		.pte = r->opts.pte,
+		.readonly = s->readonly,
 		.kernel = s->kernel,
 		.kernel_all = s->kernel_all,
 		.ro_ptes = s->ro_ptes,

@@ -124,6 +124,12 @@ static void format_check_mmio(char *buf, size_t size, const uint64_t v[EVENT_FIE
 	snprintf(buf, size, "%s", v[0] == v[1] ? "valid" : "stale");
 }
 
+static void format_mmio(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
+{
+	static const struct word types[] = {{0, "unsat_read"}, {1, "read"}, {2, "write"}};
+	put_word(buf, size, types, N_ELEMENTS(types), v[0], "");
+}
+
 static void format_userspace_exit(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
 {
 	static const struct word reasons[] = {
@@ -161,6 +167,7 @@ static const struct event_detail details[] = {
 	{"kvm_mmu_walker_error", {{"pferr", EC_LOW}}, format_hex},
 	{"fast_page_fault", {{"ret", 0xff}}, format_fast_fault},
 	{"check_mmio_spte", {{"kvm_gen", UINT64_MAX}, {"spte_gen", UINT64_MAX}}, format_check_mmio},
+	{"kvm_mmio", {{"type", UINT32_MAX}}, format_mmio},
 	{"kvm_userspace_exit",
 	 {{"reason", UINT32_MAX}, {"errno", UINT32_MAX}},
 	 format_userspace_exit},

@@ -80,12 +80,12 @@ static int mov_cr3(struct matrix *m, const struct mx_mode_step *s)
 	return r ? r : mx_insn_out(m, m->vcpu, CODE_MOV_CR3 + 3);
 }
 
-static void change_sregs(struct matrix *m, const struct mx_mode_step *s)
+static int change_sregs(struct matrix *m, const struct mx_mode_step *s)
 {
 	struct cpu_regs regs = vcpu_regs(m->vcpu);
 
 	change_bits(&regs, s->text);
-	vcpu_change_sregs(m->vcpu, &regs);
+	return vcpu_change_sregs(m->vcpu, &regs);
 }
 
 /* ---- stores to tables ---- */
@@ -201,6 +201,8 @@ static int guest_step(struct matrix *m, const struct mx_mode_step *s)
 
 static int one_step(struct matrix *m, const struct mx_mode_step *s)
 {
+	int r;
+
 	switch (s->what) {
 	case PAGES:
 		mx_key(m, s->pattern, (int64_t)s->n, MATRIX_NONE);
@@ -213,8 +215,8 @@ static int one_step(struct matrix *m, const struct mx_mode_step *s)
 		return mx_get(m, s->phase);
 	case SREGS:
 		mx_begin(m, s->phase);
-		change_sregs(m, s);
-		return mx_end(m, NULL, 0);
+		r = change_sregs(m, s);
+		return r ? r : mx_end(m, NULL, 0);
 	default:
 		return guest_step(m, s);
 	}
@@ -238,8 +240,7 @@ static int prepare(struct matrix *m)
 	if (!m->ptes.nx)
 		return 0;
 	regs.efer |= EFER_NXE;
-	vcpu_change_sregs(m->vcpu, &regs);
-	return 0;
+	return vcpu_change_sregs(m->vcpu, &regs);
 }
 
 int mx_case_modes(struct matrix *m)

@@ -160,11 +160,15 @@ struct cpu_regs vcpu_regs(const struct kvm_vcpu *v)
 	return v->regs;
 }
 
-void vcpu_change_sregs(struct kvm_vcpu *v, const struct cpu_regs *regs)
+int vcpu_change_sregs(struct kvm_vcpu *v, const struct cpu_regs *regs)
 {
 	bool same =
 		v->regs.cr0 == regs->cr0 && v->regs.cr4 == regs->cr4 && v->regs.efer == regs->efer;
 
+	int r = leave_run(v->task, v->kvm);
+
+	if (r)
+		return r;
 	v->stat[STAT_host_state_reload] += 2; /* each ioctl loads and puts the vCPU */
 	v->regs = *regs;
 	if (pae_paging(regs)) {
@@ -175,4 +179,5 @@ void vcpu_change_sregs(struct kvm_vcpu *v, const struct cpu_regs *regs)
 		kvm_mmu_reset_context(v);
 	else
 		kvm_init_mmu(v);
+	return 0;
 }

@@ -48,9 +48,10 @@ void vcpu_set_cr3(struct kvm_vcpu *v, uint64_t cr3);
 void vcpu_set_regs(struct kvm_vcpu *v);
 
 /* The registers that say how the guest pages; and KVM_GET_SREGS with KVM_SET_SREGS, which change
- * them, the privilege level too, while the vCPU is outside KVM_RUN. CR3 stays. */
+ * them, the privilege level too, by the task that runs the vCPU. CR3 stays. 0 or KVMSIM_ECANCELED.
+ */
 struct cpu_regs vcpu_regs(const struct kvm_vcpu *v);
-void vcpu_change_sregs(struct kvm_vcpu *v, const struct cpu_regs *regs);
+int vcpu_change_sregs(struct kvm_vcpu *v, const struct cpu_regs *regs);
 
 int vcpu_fetch(struct kvm_vcpu *v, uint64_t gva);
 int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value);

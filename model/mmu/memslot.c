@@ -193,8 +193,9 @@ static int cmp_base(const void *a, const void *b)
 }
 
 /* The new set of slots becomes visible, and nobody sees the old one any more. It has a generation
- * of its own from then on: until it has, what is learnt of devices is not kept. */
-static void install_memslots(struct task *t, struct kvm *kvm)
+ * of its own from then on: until it has, what is learnt of devices is not kept. @placed: a slot is
+ * where none was. */
+static void install_memslots(struct task *t, struct kvm *kvm, bool placed)
 {
 	uint64_t next = kvm->memslots_generation + KVM_ADDRESS_SPACE_NUM;
 
@@ -213,7 +214,7 @@ static void install_memslots(struct task *t, struct kvm *kvm)
 	qsort(kvm->by_gfn, kvm->nr_by_gfn, sizeof(kvm->by_gfn[0]), cmp_base);
 	synchronize_srcu(t, &kvm->srcu);
 	if (kvm->spte->memslots_updated)
-		kvm->spte->memslots_updated(t, kvm, next);
+		kvm->spte->memslots_updated(t, kvm, next, placed);
 	touch_shared(t);
 	task_assert_first(t, "the memslots' generation");
 	kvm->memslots_generation = next;
@@ -226,7 +227,7 @@ static void invalidate_slot(struct task *t, struct kvm *kvm, struct kvm_memory_s
 	touch_shared(t);
 	task_assert_first(t, "a memslot's flags");
 	slot->flags |= MEMSLOT_INVALID;
-	install_memslots(t, kvm);
+	install_memslots(t, kvm, false);
 	kvm_mmu_zap_all(t, kvm);
 	touch_shared(t);
 }
@@ -266,7 +267,7 @@ static int change_flags(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 	if (!logged)
 		store_log_disarm(kvm, slot);
 	slot->flags = flags;
-	install_memslots(t, kvm);
+	install_memslots(t, kvm, false);
 	kvm_update_cpu_dirty_logging(t, kvm, logged);
 	if (logged) {
 		/* What is read-only has no spte to arm. */
@@ -283,7 +284,7 @@ static int delete_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *
 {
 	invalidate_slot(t, kvm, slot);
 	kvm->slots[slot->id] = NULL;
-	install_memslots(t, kvm);
+	install_memslots(t, kvm, false);
 	if (memslot_logged(slot))
 		kvm_update_cpu_dirty_logging(t, kvm, false);
 	retire_slot(kvm, slot);
@@ -346,9 +347,7 @@ static int move_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *sl
 	else if (memslot_logged(to) && !was_logged)
 		store_log_arm(to, task_now(t));
 	kvm->slots[slot->id] = to;
-	install_memslots(t, kvm);
-	if (kvm->spte->memslot_placed)
-		kvm->spte->memslot_placed(t, kvm);
+	install_memslots(t, kvm, true);
 	if (was_logged != memslot_logged(to))
 		kvm_update_cpu_dirty_logging(t, kvm, memslot_logged(to));
 	retire_slot(kvm, slot);
@@ -405,9 +404,7 @@ int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gf
 	if (memslot_logged(slot))
 		store_log_arm(slot, task_now(t));
 	kvm->slots[id] = slot;
-	install_memslots(t, kvm);
-	if (kvm->spte->memslot_placed)
-		kvm->spte->memslot_placed(t, kvm);
+	install_memslots(t, kvm, true);
 	if (memslot_logged(slot))
 		kvm_update_cpu_dirty_logging(t, kvm, true);
 	limit_mmu_pages(t, kvm);

@@ -30,7 +30,9 @@ void vcpu_cache_mmio_info(struct kvm_vcpu *v, gva_t gva, gfn_t gfn, unsigned acc
 {
 	uint64_t gen = generation(v->task, v->kvm);
 
-	if (!v->kvm->spte->vcpu_cache || v->kvm->memslots_updating)
+	/* Which set of slots it is of, is not known then. */
+	if (!v->kvm->spte->vcpu_cache ||
+	    (v->kvm->memslots_updating && v->kvm->preset->mmio_cache_generation))
 		return;
 	v->mmio = (struct mmio_info){.gva = gva & ~(PAGE_SIZE - 1),
 				     .gfn = gfn,

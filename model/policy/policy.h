@@ -111,10 +111,10 @@ struct spte_policy {
 	/* How many bits of the memslots' generation these hold: one that differs is stale. NULL:
 	 * none, they are good for as long as they are there. */
 	unsigned (*generation_bits)(const struct kvm *kvm);
-	/* A new set of memslots is there, which @generation will be that of. NULL: nothing. */
-	void (*memslots_updated)(struct task *t, struct kvm *kvm, uint64_t generation);
-	/* A slot is where none was, new or moved. NULL: nothing. */
-	void (*memslot_placed)(struct task *t, struct kvm *kvm);
+	/* A new set of memslots is there, which @generation will be that of; until it is, no vCPU
+	 * remembers anything new. @placed: a slot is where none was, new or moved. NULL: nothing.
+	 */
+	void (*memslots_updated)(struct task *t, struct kvm *kvm, uint64_t generation, bool placed);
 };
 
 /* Finds a policy by name. NULL when there is none. */

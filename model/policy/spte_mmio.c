@@ -9,8 +9,11 @@ static const struct policy_param params[] = {
 	{"mmio-cached", 0, 0, 1, 1, "a new slot zaps only shadow pages with MMIO sptes (3.9)"},
 	{0}};
 
-static void memslot_placed(struct task *t, struct kvm *kvm)
+static void memslots_updated(struct task *t, struct kvm *kvm, uint64_t generation, bool placed)
 {
+	(void)generation;
+	if (!placed)
+		return;
 	if (kvm->spte_params.value[MMIO_CACHED])
 		kvm_mmu_zap_mmio_pages(t, kvm);
 	else
@@ -29,5 +32,5 @@ const struct spte_policy spte_mmio = {
 		 .params = params},
 	.vcpu_cache = true,
 	.mmio_sptes = true,
-	.memslot_placed = memslot_placed,
+	.memslots_updated = memslots_updated,
 };

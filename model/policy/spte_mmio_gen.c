@@ -17,8 +17,9 @@ static unsigned generation_bits(const struct kvm *kvm)
 }
 
 /* Those of long ago would be good again: they must go. */
-static void memslots_updated(struct task *t, struct kvm *kvm, uint64_t generation)
+static void memslots_updated(struct task *t, struct kvm *kvm, uint64_t generation, bool placed)
 {
+	(void)placed;
 	if (!(generation & ((1ull << generation_bits(kvm)) - 1)))
 		kvm_mmu_zap_all(t, kvm);
 }

@@ -25,8 +25,9 @@ static int guest_fault(struct kvm_vcpu *v, struct guest_walk *w, uint64_t code, 
 	return 0;
 }
 
-/* Sets A on the way and, for a write, D in the last entry, in the guest's memory. */
-static void update_accessed_dirty(struct kvm_vcpu *v, struct guest_walk *w, bool write)
+/* Sets A on the way and, for a write, D in the last entry, in the guest's memory. False: an entry
+ * is no longer what was read, since the guest or another walk has changed it, and stays. */
+static bool update_accessed_dirty(struct kvm_vcpu *v, struct guest_walk *w, bool write)
 {
 	for (int l = w->max_level; l >= w->level; l--) {
 		uint64_t old = w->ptes[l - 1], pte = old;
@@ -47,11 +48,14 @@ static void update_accessed_dirty(struct kvm_vcpu *v, struct guest_walk *w, bool
 			continue;
 		charge(v->task, COUNT_gpte_update, 1);
 		touch_shared(v->task);
+		if (gmem_load(v->task, v->kvm, w->pte_gpa[l - 1], gpte_bytes(&v->paging)) != old)
+			return false;
 		gmem_store(v->task, v->kvm, w->pte_gpa[l - 1], gpte_bytes(&v->paging), pte, true);
 		store_log_add(v->kvm, w->table_gfn[l - 1], task_now(v->task));
 		kvm_mark_page_dirty(v->task, v->kvm, w->table_gfn[l - 1]);
 		w->ptes[l - 1] = pte;
 	}
+	return true;
 }
 
 bool load_pdptrs(struct kvm_vcpu *v, gpa_t cr3)
@@ -86,7 +90,10 @@ gpa_t sp_gpte_gpa(const struct kvm_mmu_page *sp, unsigned index)
 	return table + (sp->role.level == PG_LEVEL_4K ? index : index / 2) * 4;
 }
 
-int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64_t access)
+#define WALK_AGAIN (-1)
+
+/* One walk, or as much of one as there was until an entry had changed under it: WALK_AGAIN. */
+static int walk_once(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64_t access)
 {
 	const struct paging_mode *m = &v->paging;
 	bool write = access & PFERR_WRITE;
@@ -94,8 +101,6 @@ int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64
 	unsigned acc = ACC_ALL;
 	int level = m->level;
 
-	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_pagetable_walk, .code = access,
-			.addr = addr, .gfn = addr >> PAGE_SHIFT);
 	memset(w, 0, sizeof(*w));
 	if (level == PT32E_ROOT_LEVEL) {
 		pte = guest_pdpte(v, addr);
@@ -135,6 +140,17 @@ int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64
 	w->gfn = gpte_gfn(m, pte, level) + ((addr >> PAGE_SHIFT) & (gpte_pages(m, level) - 1));
 	if (!write && !(pte & PT_DIRTY))
 		w->pte_access &= ~ACC_WRITE; /* so that the first write comes here to set D */
-	update_accessed_dirty(v, w, write);
-	return 1;
+	return update_accessed_dirty(v, w, write) ? 1 : WALK_AGAIN;
+}
+
+int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64_t access)
+{
+	int r;
+
+	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_pagetable_walk, .code = access,
+			.addr = addr, .gfn = addr >> PAGE_SHIFT);
+	do
+		r = walk_once(v, w, addr, access);
+	while (r == WALK_AGAIN);
+	return r;
 }

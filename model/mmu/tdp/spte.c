@@ -43,9 +43,10 @@ static uint64_t read_unfrozen(struct task *t, struct kvm *kvm, const uint64_t *s
 
 static void unfreeze(struct task *t, struct kvm *kvm, uint64_t *sptep)
 {
-	struct list *pos = kvm->frozen_waiters.next;
+	struct list *pos;
 
 	spte_write(t, kvm, sptep, 0);
+	pos = kvm->frozen_waiters.next; /* others may have come until that moment */
 	while (pos != &kvm->frozen_waiters) {
 		struct frozen_waiter *w = list_entry(pos, struct frozen_waiter, link);
 

@@ -262,6 +262,7 @@ static int check_cached(const struct kvm_vcpu *v, gva_t gva, gfn_t gfn, uint64_t
 
 int tlb_check(const struct kvm_vcpu *v)
 {
+	const uint32_t flushing = REQ_TLB_FLUSH | REQ_TLB_FLUSH_CURRENT | REQ_FREE_OBSOLETE_ROOTS;
 	const char *what = mmio_info_check(v);
 	int r = 0;
 
@@ -269,8 +270,9 @@ int tlb_check(const struct kvm_vcpu *v)
 		return bad(v->kvm, "vCPU %u %s, gfn %#llx", v->id, what,
 			   (unsigned long long)v->mmio.gfn);
 
-	/* Between a change of the tables and the flush that was asked for, anything goes. */
-	if (!v->root_valid || v->requests & (REQ_TLB_FLUSH | REQ_TLB_FLUSH_CURRENT))
+	/* Between a change of the tables and the flush that was asked for, anything goes; a new
+	 * root begins with one. */
+	if (!v->root_valid || v->requests & flushing)
 		return 0;
 	for (uint64_t i = 0; i <= v->tlb.mask && !r; i++) {
 		const struct vcpu_tlb_entry *e = &v->tlb.entry[i];

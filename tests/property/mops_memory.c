@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/property/mops_oracle.h"
+
+/* Guest memory as a history of stores, and walks over the guest's tables in it. */
+
+/* ---- memory ---- */
+
+bool oracle_is_table(uint64_t gpa)
+{
+	return gpa >> 12 >= MOPS_TABLES_GFN && gpa >> 12 < MOPS_TABLES_GFN + MOPS_TABLES;
+}
+
+static size_t place_of(const struct oracle *o, uint64_t gpa)
+{
+	size_t i = (gpa * 0x9e3779b97f4a7c15ull >> 40) & (o->room - 1);
+
+	while (o->word[i].gpa && o->word[i].gpa != gpa)
+		i = (i + 1) & (o->room - 1);
+	return i;
+}
+
+static void grow(struct oracle *o)
+{
+	struct oracle_word *old = o->word;
+	size_t n = o->room;
+
+	o->room = n ? 2 * n : 1024;
+	o->word = calloc(o->room, sizeof(*o->word));
+	if (!o->word)
+		abort();
+	for (size_t i = 0; i < n; i++)
+		if (old[i].gpa)
+			o->word[place_of(o, old[i].gpa)] = old[i];
+	free(old);
+}
+
+void oracle_add_store(struct oracle_word *w, struct oracle_store s)
+{
+	if (w->n == w->room) {
+		w->room = w->room ? 2 * w->room : 4;
+		w->store = realloc(w->store, w->room * sizeof(*w->store));
+		if (!w->store)
+			abort();
+	}
+	w->store[w->n++] = s;
+}
+
+/* The word, with what it holds at first. */
+struct oracle_word *oracle_word_at(struct oracle *o, uint64_t gpa)
+{
+	struct oracle_word *w;
+
+	gpa &= ~7ull;
+	if (2 * (o->n_words + 1) > o->room)
+		grow(o);
+	w = &o->word[place_of(o, gpa)];
+	if (w->gpa)
+		return w;
+	o->n_words++;
+	w->gpa = gpa;
+	oracle_add_store(w, (struct oracle_store){
+				    .mask = 0xff,
+				    .value = oracle_is_table(gpa) && o->m->mode == GUEST_LONG64
+						     ? mops_first_entry(o->m, gpa >> 12,
+									(unsigned)(gpa & 0xfff) / 8)
+						     : 0});
+	return w;
+}
+
+/* What began last among the stores of byte @b that were over before @begin: older ones are gone. */
+uint64_t oracle_replaced_until(const struct oracle_word *w, unsigned b, uint64_t begin)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct oracle_store *s = &w->store[i];
+
+		if (!s->maybe && (s->mask >> b & 1) && s->end < begin && s->begin > last)
+			last = s->begin;
+	}
+	return last;
+}
+
+/* Before when nobody looks any more: at tables, whoever has not flushed since. */
+static uint64_t nobody_looks_before(const struct oracle *o, bool table)
+{
+	uint64_t least = o->now;
+
+	for (unsigned v = 0; v < o->m->n_vcpus; v++) {
+		const struct oracle_vcpu *c = &o->vcpu[v];
+
+		if (c->op.busy && c->op.begin < least)
+			least = c->op.begin;
+		if (table && !c->ended && c->flushed < least)
+			least = c->flushed;
+	}
+	return least;
+}
+
+static void forget_old(struct oracle *o, struct oracle_word *w)
+{
+	uint64_t before = nobody_looks_before(o, oracle_is_table(w->gpa)), until = ORACLE_NEVER;
+	size_t n = 0;
+
+	for (unsigned b = 0; b < 8; b++) {
+		uint64_t t = oracle_replaced_until(w, b, before);
+
+		until = t < until ? t : until;
+	}
+	for (size_t i = 0; i < w->n; i++)
+		if (w->store[i].end >= until)
+			w->store[n++] = w->store[i];
+	w->n = n;
+}
+
+void oracle_store(struct oracle *o, uint64_t gpa, struct oracle_store s)
+{
+	struct oracle_word *w = oracle_word_at(o, gpa);
+
+	oracle_add_store(w, s);
+	if (w->n > 24)
+		forget_old(o, w);
+}
+
+/* ---- the guest's tables ---- */
+
+struct walk {
+	struct oracle *o;
+	uint64_t gva, from;
+	bool write;
+	struct oracle_targets *t;
+};
+
+static void add_target(struct oracle_targets *t, uint64_t gpa)
+{
+	for (unsigned i = 0; i < t->n; i++)
+		if (t->gpa[i] == gpa)
+			return;
+	if (t->n == ORACLE_MOST)
+		t->more = true;
+	else
+		t->gpa[t->n++] = gpa;
+}
+
+static void walk_table(const struct walk *w, uint64_t table, int level, bool writable);
+
+static void walk_entry(const struct walk *w, uint64_t pte, int level, bool writable)
+{
+	uint64_t offset = (1ull << (12 + 9 * (level - 1))) - 1;
+
+	writable &= !!(pte & MOPS_W);
+	if (!(pte & MOPS_P))
+		w->t->fault = true;
+	else if (level > 1 && !(pte & MOPS_PS))
+		walk_table(w, pte, level - 1, writable);
+	else if (w->write && !writable)
+		w->t->fault = true;
+	else
+		add_target(w->t, (pte & 0xffffffffff000ull & ~offset) | (w->gva & offset));
+}
+
+/* By every value that the entry may have or have had since w->from. */
+static void walk_table(const struct walk *w, uint64_t table, int level, bool writable)
+{
+	uint64_t index = w->gva >> (12 + 9 * (level - 1)) & 511;
+	uint64_t gpa = (table & 0xffffffffff000ull) + index * 8;
+	struct oracle_word *word = oracle_word_at(w->o, gpa);
+	uint64_t until = oracle_replaced_until(word, 0, w->from);
+	size_t n = word->n;
+
+	for (size_t i = 0; i < n; i++) {
+		word = oracle_word_at(w->o, gpa); /* the table may grow meanwhile */
+		if (word->store[i].end >= until)
+			walk_entry(w, word->store[i].value, level, writable);
+	}
+	for (unsigned v = 0; v < w->o->m->n_vcpus; v++) {
+		const struct oracle_pending *p = &w->o->vcpu[v].op;
+
+		if (p->busy && p->stores && (p->gva & ~7ull) == gpa)
+			walk_entry(w, p->value, level, writable);
+	}
+}
+
+void oracle_find_targets(struct oracle *o, unsigned v, uint64_t gva, bool write, uint64_t from,
+			 struct oracle_targets *t)
+{
+	const struct walk w = {o, gva, from, write, t};
+
+	memset(t, 0, sizeof(*t));
+	if (o->m->mode == GUEST_FLAT32)
+		add_target(t, gva);
+	else
+		walk_table(&w, MOPS_PML4(o->vcpu[v].root) << 12, 4, true);
+}
+
+/* When this vCPU last flushed the page. */
+static uint64_t *flush_of(struct oracle *o, unsigned v, uint64_t gva)
+{
+	uint64_t block = gva >> 21, i = 0;
+
+	if (block >= MOPS_WINDOW(0) && block < MOPS_WINDOW(MOPS_WINDOWS))
+		i = 1 + block - MOPS_WINDOW(0);
+	else if (block != MOPS_TABLES_GFN >> 9)
+		i = MOPS_WINDOWS + 1;
+	return &o->vcpu[v].page_flushed[i][gva >> 12 & 511];
+}
+
+static uint64_t cached_since(struct oracle *o, unsigned v, uint64_t gva)
+{
+	uint64_t all = o->vcpu[v].flushed, page = *flush_of(o, v, gva);
+
+	return page > all ? page : all;
+}
+
+/* Where the access that is under way may go, or may have gone. */
+void oracle_targets_of(struct oracle *o, unsigned v, uint64_t gva, struct oracle_targets *t)
+{
+	const struct oracle_pending *p = &o->vcpu[v].op;
+	uint64_t since = cached_since(o, v, gva);
+
+	oracle_find_targets(o, v, gva, p->stores, since < p->begin ? since : p->begin, t);
+}
+
+void oracle_flushed(struct oracle *o, unsigned v, uint64_t begin)
+{
+	o->vcpu[v].flushed = begin;
+}
+
+void oracle_page_flushed(struct oracle *o, unsigned v, uint64_t gva, uint64_t begin)
+{
+	*flush_of(o, v, gva) = begin;
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/property/mops_oracle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AD (MOPS_A | MOPS_D)
+
+/* What may be seen of the guest, and whether what was seen may be. */
+
+uint64_t oracle_tick(struct oracle *o)
+{
+	return ++o->now;
+}
+
+/* ---- slots ---- */
+
+static struct oracle_slot *slot_of(struct oracle *o, uint64_t gpa)
+{
+	for (unsigned s = 0; s < MOPS_SLOTS; s++)
+		if ((gpa >> 12) - o->slot[s].base < o->slot[s].npages)
+			return &o->slot[s];
+	return NULL;
+}
+
+/* Whether it may have been so at some time since @begin. */
+static bool was(const struct oracle_span *s, uint64_t begin)
+{
+	return s->from != ORACLE_NEVER && s->to >= begin;
+}
+
+static bool may_be_memory(struct oracle *o, uint64_t gpa, uint64_t begin)
+{
+	const struct oracle_slot *s = slot_of(o, gpa);
+
+	return s && was(&s->there, begin);
+}
+
+static bool may_be_device(struct oracle *o, uint64_t gpa, uint64_t begin)
+{
+	const struct oracle_slot *s = slot_of(o, gpa);
+
+	return !s || was(&s->absent, begin);
+}
+
+/* ---- ops ---- */
+
+/* What the word will hold, whose only writer this is. */
+static uint64_t merged(struct oracle *o, uint64_t gpa, unsigned len, uint64_t value)
+{
+	const struct oracle_word *w = oracle_word_at(o, gpa);
+	uint64_t word = w->store[w->n - 1].value;
+
+	memcpy((char *)&word + (gpa & 7), &value, len);
+	return word;
+}
+
+void oracle_begin(struct oracle *o, unsigned v, uint64_t gva, unsigned len, bool loads, bool stores,
+		  uint64_t value)
+{
+	struct oracle_pending *p = &o->vcpu[v].op;
+
+	if (stores && oracle_is_table(gva))
+		value = merged(o, gva, len, value);
+	*p = (struct oracle_pending){.busy = true,
+				     .loads = loads,
+				     .stores = stores,
+				     .gva = gva,
+				     .value = value,
+				     .len = len,
+				     .begin = oracle_tick(o)};
+}
+
+static bool pending_byte(struct oracle *o, uint64_t gpa, uint8_t byte)
+{
+	struct oracle_targets t;
+
+	if (o->zero.busy && (gpa >> 12) - o->zero.gfn < o->zero.npages && !byte)
+		return true;
+	for (unsigned v = 0; v < o->m->n_vcpus; v++) {
+		const struct oracle_pending *p = &o->vcpu[v].op;
+
+		if (!p->busy || !p->stores)
+			continue;
+		if (oracle_is_table(p->gva)) {
+			if ((p->gva & ~7ull) == (gpa & ~7ull) &&
+			    (uint8_t)(p->value >> 8 * (gpa & 7)) == byte)
+				return true;
+			continue;
+		}
+		for (unsigned b = 0; b < p->len; b++) {
+			if ((uint8_t)(p->value >> 8 * b) != byte ||
+			    ((p->gva + b) & 0xfff) != (gpa & 0xfff))
+				continue;
+			oracle_targets_of(o, v, p->gva + b, &t);
+			for (unsigned i = 0; i < t.n; i++)
+				if (t.gpa[i] == gpa)
+					return true;
+		}
+	}
+	return false;
+}
+
+/* Whether a load that began at @begin may find @byte there. */
+static bool may_hold(struct oracle *o, uint64_t gpa, uint8_t byte, uint64_t begin)
+{
+	struct oracle_word *w = oracle_word_at(o, gpa);
+	unsigned b = gpa & 7;
+	uint64_t until = oracle_replaced_until(w, b, begin);
+	uint8_t dont_care = oracle_is_table(gpa) && !b ? AD : 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct oracle_store *s = &w->store[i];
+
+		if ((s->mask >> b & 1) && s->end >= until &&
+		    !(((s->value >> 8 * b) ^ byte) & 0xff & ~dont_care))
+			return true;
+	}
+	if (dont_care)
+		for (unsigned ad = 0; ad < 4; ad++)
+			if (pending_byte(o, gpa,
+					 (uint8_t)((byte & ~AD) | (ad & 1 ? MOPS_A : 0) |
+						   (ad & 2 ? MOPS_D : 0))))
+				return true;
+	return pending_byte(o, gpa, byte);
+}
+
+static const char *byte_wrong(struct oracle *o, unsigned v, uint64_t gva, uint8_t byte)
+{
+	uint64_t begin = o->vcpu[v].op.begin;
+	struct oracle_targets t;
+	bool memory = false;
+
+	oracle_targets_of(o, v, gva, &t);
+	o->ambiguous += t.n > 1;
+	if (t.more)
+		return NULL;
+	for (unsigned i = 0; i < t.n; i++) {
+		if (!may_be_memory(o, t.gpa[i], begin))
+			continue;
+		memory = true;
+		if (may_hold(o, t.gpa[i], byte, begin))
+			return NULL;
+	}
+	return memory ? "a load returned what the word never held, or no longer"
+		      : "a load went through without a translation to memory";
+}
+
+/* The accesses of an instruction, page by page. */
+static bool some_page(struct oracle *o, unsigned v,
+		      bool (*fits)(struct oracle *, unsigned, uint64_t))
+{
+	const struct oracle_pending *p = &o->vcpu[v].op;
+
+	return fits(o, v, p->gva) ||
+	       (((p->gva + p->len - 1) ^ p->gva) >> 12 && fits(o, v, p->gva + p->len - 1));
+}
+
+static const char *ended(struct oracle *o, unsigned v, const char *why)
+{
+	oracle_tick(o);
+	o->vcpu[v].op.busy = false;
+	return why;
+}
+
+static bool goes_to_memory(struct oracle *o, unsigned v, uint64_t gva)
+{
+	struct oracle_targets t;
+
+	oracle_targets_of(o, v, gva, &t);
+	for (unsigned i = 0; i < t.n; i++)
+		if (may_be_memory(o, t.gpa[i], o->vcpu[v].op.begin))
+			return true;
+	return t.more;
+}
+
+const char *oracle_read_done(struct oracle *o, unsigned v, bool look, uint64_t value)
+{
+	const struct oracle_pending *p = &o->vcpu[v].op;
+	const char *why = NULL;
+
+	if (!look && !goes_to_memory(o, v, p->gva))
+		why = "a fetch went through without a translation to memory";
+	for (unsigned b = 0; look && b < p->len && !why; b++)
+		why = byte_wrong(o, v, p->gva + b, (uint8_t)(value >> 8 * b));
+	return ended(o, v, why);
+}
+
+static void note_dirty(struct oracle *o, uint64_t gpa, uint64_t begin)
+{
+	struct oracle_slot *s = slot_of(o, gpa);
+
+	if (s && s->logged != ORACLE_NEVER && begin > s->logged)
+		s->stored[(gpa >> 12) - s->base] = begin;
+}
+
+/* The bytes of the op that lie in the word of its byte @first, into each word that they may be
+ * for. @maybe: they need not have been stored. */
+static const char *store_part(struct oracle *o, unsigned v, unsigned first, unsigned n, bool maybe)
+{
+	const struct oracle_pending *p = &o->vcpu[v].op;
+	struct oracle_targets t;
+	unsigned memory = 0, device = 0;
+
+	oracle_targets_of(o, v, p->gva + first, &t);
+	o->ambiguous += t.n > 1;
+	for (unsigned i = 0; i < t.n; i++) {
+		memory += may_be_memory(o, t.gpa[i], p->begin);
+		device += may_be_device(o, t.gpa[i], p->begin);
+	}
+	if (!memory && !t.more && !maybe)
+		return "a store went through without a translation to memory";
+	for (unsigned i = 0; i < t.n; i++) {
+		uint64_t value = oracle_is_table(p->gva)
+					 ? p->value
+					 : p->value >> 8 * first << 8 * (t.gpa[i] & 7);
+		uint8_t mask = oracle_is_table(p->gva)
+				       ? 0xff
+				       : (uint8_t)(((1u << n) - 1) << (t.gpa[i] & 7));
+
+		if (!may_be_memory(o, t.gpa[i], p->begin))
+			continue;
+		if (memory == 1 && !maybe && !t.more)
+			note_dirty(o, t.gpa[i], p->begin);
+		oracle_store(
+			o, t.gpa[i],
+			(struct oracle_store){.value = value,
+					      .begin = p->begin,
+					      .end = o->now,
+					      .mask = mask,
+					      .maybe = maybe || memory > 1 || device || t.more});
+	}
+	return NULL;
+}
+
+static const char *store_all(struct oracle *o, unsigned v, bool maybe)
+{
+	const struct oracle_pending *p = &o->vcpu[v].op;
+	const char *why = NULL;
+
+	oracle_tick(o);
+	for (unsigned b = 0, n; b < p->len && !why; b += n) {
+		n = 8 - ((p->gva + b) & 7);
+		n = n < p->len - b ? n : p->len - b;
+		why = store_part(o, v, b, n, maybe);
+	}
+	return why;
+}
+
+const char *oracle_write_done(struct oracle *o, unsigned v)
+{
+	return ended(o, v, store_all(o, v, false));
+}
+
+/* Of an instruction over two pages one may have been done when the other was not. */
+static void half_done(struct oracle *o, unsigned v)
+{
+	const struct oracle_pending *p = &o->vcpu[v].op;
+
+	if (p->stores && ((p->gva + p->len - 1) ^ p->gva) >> 12)
+		(void)store_all(o, v, true);
+}
+
+static bool denied(struct oracle *o, unsigned v, uint64_t gva)
+{
+	const struct oracle_pending *p = &o->vcpu[v].op;
+	struct oracle_targets t;
+
+	oracle_find_targets(o, v, gva, p->stores, p->begin, &t);
+	return t.fault;
+}
+
+const char *oracle_faulted(struct oracle *o, unsigned v)
+{
+	bool ok = some_page(o, v, denied);
+
+	half_done(o, v);
+	return ended(o, v, ok ? NULL : "a page fault for the guest, whose tables allow the access");
+}
+
+/* The same for an access that may load before it stores: that needs no W. */
+static void targets_of_load(struct oracle *o, unsigned v, uint64_t gva, struct oracle_targets *t)
+{
+	struct oracle_pending *p = &o->vcpu[v].op;
+	bool stores = p->stores;
+
+	p->stores &= !p->loads;
+	oracle_targets_of(o, v, gva, t);
+	p->stores = stores;
+}
+
+static bool goes_to_device(struct oracle *o, unsigned v, uint64_t gva)
+{
+	struct oracle_targets t;
+
+	targets_of_load(o, v, gva, &t);
+	for (unsigned i = 0; i < t.n; i++)
+		if (may_be_device(o, t.gpa[i], o->vcpu[v].op.begin))
+			return true;
+	return t.more;
+}
+
+const char *oracle_device(struct oracle *o, unsigned v)
+{
+	bool ok = some_page(o, v, goes_to_device);
+
+	half_done(o, v);
+	return ended(o, v, ok ? NULL : "an MMIO exit for an address where a slot is");
+}
+
+static bool goes_to_readonly(struct oracle *o, unsigned v, uint64_t gva)
+{
+	struct oracle_targets t;
+
+	targets_of_load(o, v, gva, &t);
+	for (unsigned i = 0; i < t.n; i++) {
+		const struct oracle_slot *s = slot_of(o, t.gpa[i]);
+
+		if (s && was(&s->readonly, o->vcpu[v].op.begin))
+			return true;
+	}
+	return t.more;
+}
+
+const char *oracle_readonly(struct oracle *o, unsigned v)
+{
+	bool ok = some_page(o, v, goes_to_readonly);
+
+	half_done(o, v);
+	return ended(o, v, ok ? NULL : "EFAULT, and the VMM's memory is writable");
+}
+
+/* ---- the VMM ---- */
+
+void oracle_zero_begin(struct oracle *o, uint64_t gfn, uint64_t npages)
+{
+	o->zero.begin = oracle_tick(o);
+	o->zero.gfn = gfn;
+	o->zero.npages = npages;
+	o->zero.busy = true;
+}
+
+void oracle_zero_end(struct oracle *o)
+{
+	oracle_tick(o);
+	for (size_t i = 0; i < o->room; i++)
+		if (o->word[i].gpa && (o->word[i].gpa >> 12) - o->zero.gfn < o->zero.npages)
+			oracle_add_store(&o->word[i], (struct oracle_store){.begin = o->zero.begin,
+									    .end = o->now,
+									    .mask = 0xff});
+	o->zero.busy = false;
+}
+
+void oracle_log(struct oracle *o, unsigned slot, bool on)
+{
+	struct oracle_slot *s = &o->slot[slot];
+
+	s->logged = on ? oracle_tick(o) : ORACLE_NEVER;
+	memset(s->stored, 0, s->npages * 8);
+	memset(s->reported, 0, s->npages * 8);
+}
+
+void oracle_reported(struct oracle *o, unsigned slot, const uint64_t *bitmap)
+{
+	struct oracle_slot *s = &o->slot[slot];
+
+	oracle_tick(o);
+	for (uint64_t i = 0; i < s->npages; i++)
+		if (bitmap[i / 64] >> (i % 64) & 1)
+			s->reported[i] = o->now;
+}
+
+uint64_t oracle_lost(const struct oracle *o, unsigned slot, uint64_t *first)
+{
+	const struct oracle_slot *s = &o->slot[slot];
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; s->logged != ORACLE_NEVER && i < s->npages; i++)
+		if (s->stored[i] > s->reported[i] && !n++)
+			*first = s->base + i;
+	return n;
+}
+
+bool oracle_init(struct oracle *o, const struct mops *m)
+{
+	static const uint64_t where[MOPS_SLOTS][2] = {{MOPS_TABLES_GFN, MOPS_TABLES},
+						      {MOPS_DATA_GFN, MOPS_DATA_PAGES},
+						      {MOPS_DATA2_GFN, MOPS_DATA2_PAGES}};
+	bool ok = true;
+
+	memset(o, 0, sizeof(*o));
+	o->m = m;
+	for (unsigned i = 0; i < MOPS_SLOTS; i++) {
+		struct oracle_slot *s = &o->slot[i];
+
+		s->base = where[i][0];
+		s->npages = where[i][1];
+		s->there = (struct oracle_span){0, ORACLE_NEVER};
+		s->absent = s->readonly = (struct oracle_span){ORACLE_NEVER, 0};
+		s->logged = ORACLE_NEVER;
+		s->stored = calloc(s->npages, 8);
+		s->reported = calloc(s->npages, 8);
+		ok &= s->stored && s->reported;
+	}
+	for (unsigned v = 0; v < m->n_vcpus; v++)
+		o->vcpu[v].root = v % MOPS_ROOTS;
+	return ok;
+}
+
+void oracle_free(struct oracle *o)
+{
+	for (size_t i = 0; i < o->room; i++)
+		free(o->word[i].store);
+	free(o->word);
+	for (unsigned s = 0; s < MOPS_SLOTS; s++) {
+		free(o->slot[s].stored);
+		free(o->slot[s].reported);
+	}
+}

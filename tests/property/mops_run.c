@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/counts.h"
+#include "model/guest/ring.h"
+#include "model/guest/vcpu.h"
+#include "model/host/cache.h"
+#include "model/params.h"
+#include "model/sim/ledger.h"
+#include "model/sim/profile.h"
+#include "tests/property/mops_oracle.h"
+
+struct machine {
+	const struct mops *m;
+	struct mops_result *r;
+	struct oracle oracle;
+	struct sim *sim;
+	struct kvm *kvm;
+	struct cache *cache;
+	struct profile *profile;
+	struct task *vmm;
+	char message[224]; /* the last one of the model */
+	bool ended;	   /* what comes now is of no interest */
+	bool stop;	   /* vCPUs leave the guest, and wait */
+	bool limited;	   /* the VMM has set the number of shadow pages */
+	unsigned n_ended, n_stopped;
+	struct machine_vcpu {
+		struct machine *machine;
+		unsigned id;
+		struct kvm_vcpu *vcpu;
+		struct task *task;
+		bool stopped;
+	} vcpu[MOPS_MAX_VCPUS];
+	uint64_t bitmap[(MOPS_DATA_PAGES + 63) / 64];
+};
+
+/* What an access may rightly end with; the model says no more than a message. */
+static bool is_guest_fault(const char *msg)
+{
+	return strstr(msg, "page fault of the guest's own");
+}
+
+static bool is_efault(const char *msg)
+{
+	return strstr(msg, "mapped the memory read-only");
+}
+
+static void complain(void *ctx, enum kvmsim_error err, const char *msg)
+{
+	struct machine *x = ctx;
+
+	snprintf(x->message, sizeof(x->message), "%s", msg);
+	if (!x->ended && !x->r->why[0] && !is_guest_fault(msg) && !is_efault(msg))
+		snprintf(x->r->why, sizeof(x->r->why), "%s (%s)", msg, kvmsim_strerror(err));
+}
+
+/* Ends the run: @why is what is wrong with @op. */
+static int wrong(struct machine *x, const struct mop *op, const char *why)
+{
+	struct oracle_targets t;
+	size_t used;
+
+	if (x->r->why[0])
+		return KVMSIM_ECHECK;
+	used = (size_t)snprintf(x->r->why, sizeof(x->r->why), "op %zu: %s", (size_t)(op - x->m->op),
+				why);
+	if (op->kind >= MOP_FIRST_VMM)
+		return KVMSIM_ECHECK;
+	oracle_targets_of(&x->oracle, op->who, op->a, &t);
+	for (unsigned i = 0; i < t.n && used < sizeof(x->r->why); i++)
+		used += (size_t)snprintf(x->r->why + used, sizeof(x->r->why) - used, "%s%#llx",
+					 i ? ", " : "; it may lead to ",
+					 (unsigned long long)t.gpa[i]);
+	if (t.fault && used < sizeof(x->r->why))
+		snprintf(x->r->why + used, sizeof(x->r->why) - used, "; it may be denied");
+	return KVMSIM_ECHECK;
+}
+
+/* ---- vCPUs ---- */
+
+/* All stand still, for who looks at them from outside. */
+static int stand_still(struct task *t, struct machine_vcpu *v)
+{
+	int err = vcpu_interrupt(v->vcpu);
+
+	err = err ? err : sync(t);
+	v->stopped = true;
+	v->machine->n_stopped++;
+	task_wake(v->machine->vmm, task_now(t));
+	while (!err && v->machine->stop)
+		err = task_block(t, WAIT_idle);
+	v->stopped = false;
+	v->machine->n_stopped--;
+	return err;
+}
+
+static int instruction(struct machine_vcpu *v, const struct mop *op, uint64_t *value)
+{
+	int r;
+
+	do
+		switch (op->kind) {
+		case MOP_read:
+			r = vcpu_read(v->vcpu, op->a, op->len, value);
+			break;
+		case MOP_write:
+			r = vcpu_write(v->vcpu, op->a, op->len, op->b);
+			break;
+		case MOP_rmw:
+			r = vcpu_rmw(v->vcpu, op->a, op->len, op->b);
+			break;
+		default:
+			r = vcpu_fetch(v->vcpu, op->a);
+		}
+	while (r == VCPU_RESTART);
+	return r;
+}
+
+/* An error that is the guest's or the VMM's own doing, and rightly so. */
+static bool expected(struct machine *x, unsigned id, int r, const char **why)
+{
+	if (r != KVMSIM_EINVAL)
+		return false;
+	if (is_guest_fault(x->message)) {
+		x->r->guest_faults++;
+		*why = oracle_faulted(&x->oracle, id);
+		return true;
+	}
+	if (!is_efault(x->message))
+		return false;
+	*why = oracle_readonly(&x->oracle, id);
+	return true;
+}
+
+static int access_memory(struct machine_vcpu *v, const struct mop *op)
+{
+	struct machine *x = v->machine;
+	bool stores = op->kind == MOP_write || op->kind == MOP_rmw;
+	uint64_t value = 0;
+	const char *why = NULL;
+	int r;
+
+	oracle_begin(&x->oracle, v->id, op->a, op->kind == MOP_fetch ? 1 : op->len,
+		     op->kind != MOP_write, stores, op->b);
+	r = instruction(v, op, &value);
+	if (r == VCPU_USERSPACE) {
+		x->r->mmio++;
+		if (vcpu_exit_reason(v->vcpu) != KVM_EXIT_MMIO)
+			return wrong(x, op, "an exit to userspace that is none for MMIO");
+		why = oracle_device(&x->oracle, v->id);
+	} else if (r < 0 && !expected(x, v->id, r, &why)) {
+		if (!x->r->why[0])
+			snprintf(x->r->why, sizeof(x->r->why), "%s (%s)", x->message,
+				 kvmsim_strerror(r));
+		return r;
+	} else if (!r && stores) {
+		why = oracle_write_done(&x->oracle, v->id);
+	} else if (!r) {
+		x->r->reads += op->kind == MOP_read;
+		why = oracle_read_done(&x->oracle, v->id, op->kind == MOP_read, value);
+	}
+	return why ? wrong(x, op, why) : 0;
+}
+
+static int load_cr3(struct machine_vcpu *v, const struct mop *op)
+{
+	struct oracle *o = &v->machine->oracle;
+	uint64_t begin = oracle_tick(o);
+	int r = vcpu_mov_cr3(v->vcpu, MOPS_PML4(op->a) << 12);
+
+	o->vcpu[v->id].root = (unsigned)op->a;
+	oracle_flushed(o, v->id, begin);
+	return r;
+}
+
+static int invalidate(struct machine_vcpu *v, const struct mop *op)
+{
+	struct oracle *o = &v->machine->oracle;
+	uint64_t begin = oracle_tick(o);
+	int r = vcpu_invlpg(v->vcpu, op->a);
+
+	oracle_page_flushed(o, v->id, op->a, begin);
+	return r;
+}
+
+static int guest_op(struct machine_vcpu *v, const struct mop *op)
+{
+	bool pages = v->machine->m->mode == GUEST_LONG64;
+	int r = vcpu_gap(v->vcpu, op->gap);
+
+	if (r)
+		return r;
+	switch (op->kind) {
+	case MOP_invlpg:
+		return pages ? invalidate(v, op) : 0;
+	case MOP_cr3:
+		return pages ? load_cr3(v, op) : 0;
+	case MOP_out:
+		r = vcpu_out(v->vcpu, 0x10);
+		return r == VCPU_USERSPACE ? 0 : r;
+	case MOP_hlt:
+		r = vcpu_hlt(v->vcpu);
+		return r == VCPU_USERSPACE ? 0 : r;
+	default:
+		return access_memory(v, op);
+	}
+}
+
+static int vcpu_thread(struct task *t, void *arg)
+{
+	struct machine_vcpu *v = arg;
+	struct machine *x = v->machine;
+	int err = 0;
+
+	vcpu_bind(v->vcpu, t);
+	if (x->m->mode == GUEST_LONG64)
+		vcpu_set_cr3(v->vcpu, MOPS_PML4(v->id % MOPS_ROOTS) << 12);
+	for (size_t i = 0; i < x->m->n && !err; i++) {
+		if (x->m->op[i].who != v->id)
+			continue;
+		err = guest_op(v, &x->m->op[i]);
+		x->r->ops++;
+		if (!err && x->stop)
+			err = stand_still(t, v);
+	}
+	err = err ? err : vcpu_interrupt(v->vcpu);
+	err = err ? err : sync(t);
+	x->oracle.vcpu[v->id].ended = true;
+	x->n_ended++;
+	if (!err)
+		task_wake(x->vmm, task_now(t));
+	return err;
+}
+
+/* ---- the VMM ---- */
+
+static int set_slot(struct task *t, struct machine *x, unsigned slot, bool there, bool log)
+{
+	struct oracle_slot *s = &x->oracle.slot[slot];
+	const struct kvm_memory_region region = {
+		.slot = slot,
+		.flags = log ? KVM_MEM_LOG_DIRTY_PAGES : 0,
+		.base_gfn = s->base,
+		.npages = there ? s->npages : 0,
+		.host_level = slot == MOPS_SLOT_TABLES ? 1 : x->m->host_level,
+		.host_populated = slot == MOPS_SLOT_TABLES || x->m->memory == MOPS_PRESENT,
+		.host_anonymous = slot != MOPS_SLOT_TABLES && x->m->memory == MOPS_ANONYMOUS};
+
+	return kvm_set_user_memory_region(t, x->kvm, &region);
+}
+
+static int change_log(struct task *t, struct machine *x, const struct mop *op)
+{
+	struct oracle_slot *s = &x->oracle.slot[op->a];
+	int r;
+
+	if (s->there.to != ORACLE_NEVER || (s->logged != ORACLE_NEVER) == op->b)
+		return 0;
+	if (!op->b)
+		oracle_log(&x->oracle, (unsigned)op->a, false);
+	r = set_slot(t, x, (unsigned)op->a, true, op->b);
+	if (op->b)
+		oracle_log(&x->oracle, (unsigned)op->a, true);
+	return r;
+}
+
+static int change_slot(struct task *t, struct machine *x, const struct mop *op)
+{
+	struct oracle_slot *s = &x->oracle.slot[op->a];
+	bool there = s->there.to == ORACLE_NEVER;
+	int r;
+
+	if (there == !!op->b)
+		return 0;
+	if (there) {
+		oracle_log(&x->oracle, (unsigned)op->a, false);
+		s->absent = (struct oracle_span){oracle_tick(&x->oracle), ORACLE_NEVER};
+		r = set_slot(t, x, (unsigned)op->a, false, false);
+		s->there.to = oracle_tick(&x->oracle);
+	} else {
+		s->there = (struct oracle_span){oracle_tick(&x->oracle), ORACLE_NEVER};
+		r = set_slot(t, x, (unsigned)op->a, true, false);
+		s->absent.to = oracle_tick(&x->oracle);
+	}
+	return r;
+}
+
+static int report(struct task *t, struct machine *x, unsigned slot, bool clear)
+{
+	long n;
+
+	if (x->oracle.slot[slot].logged == ORACLE_NEVER)
+		return 0;
+	if (clear || strncmp(x->m->dirty, "manual", 6) != 0)
+		n = kvm_collect_dirty_log(t, x->kvm, slot, x->bitmap);
+	else
+		return (int)(n = kvm_get_dirty_log(t, x->kvm, slot, x->bitmap)) < 0 ? (int)n : 0;
+	if (n < 0)
+		return (int)n;
+	x->r->reported += (uint64_t)n;
+	oracle_reported(&x->oracle, slot, x->bitmap);
+	return 0;
+}
+
+/* Pages of a slot that the host has anonymous memory for; false: there are none. */
+static bool host_pages(const struct machine *x, const struct mop *op, uint64_t *n)
+{
+	const struct oracle_slot *s = &x->oracle.slot[op->a];
+
+	if (x->m->memory != MOPS_ANONYMOUS || op->a == MOPS_SLOT_TABLES || op->b >= s->npages ||
+	    s->there.to != ORACLE_NEVER)
+		return false;
+	*n = op->len < s->npages - op->b ? op->len : s->npages - op->b;
+	return *n;
+}
+
+static int give_back(struct task *t, struct machine *x, const struct mop *op)
+{
+	uint64_t n;
+	int r;
+
+	if (!host_pages(x, op, &n))
+		return 0;
+	oracle_zero_begin(&x->oracle, x->oracle.slot[op->a].base + op->b, n);
+	r = host_madvise_dontneed(t, x->kvm, (uint32_t)op->a, op->b, n);
+	oracle_zero_end(&x->oracle);
+	return r;
+}
+
+static int protect(struct task *t, struct machine *x, const struct mop *op)
+{
+	struct oracle_slot *s = &x->oracle.slot[op->a];
+	uint64_t n;
+	int r;
+
+	if (!host_pages(x, op, &n))
+		return 0;
+	s->readonly = (struct oracle_span){oracle_tick(&x->oracle), ORACLE_NEVER};
+	r = host_mprotect(t, x->kvm, (uint32_t)op->a, op->b, n, false);
+	r = r ? r : host_mprotect(t, x->kvm, (uint32_t)op->a, op->b, n, true);
+	s->readonly.to = oracle_tick(&x->oracle);
+	return r;
+}
+
+static int check(struct task *t, struct machine *x, const struct mop *op)
+{
+	int r = 0;
+
+	x->stop = true;
+	while (!r && x->n_stopped + x->n_ended < x->m->n_vcpus) {
+		r = task_block(t, WAIT_idle);
+		r = r ? r : sync(t);
+	}
+	r = r ? r : kvm_check(x->kvm);
+	if (r == KVMSIM_ECHECK)
+		return wrong(x, op, x->message);
+	x->r->checks++;
+	x->stop = false;
+	for (unsigned v = 0; v < x->m->n_vcpus && !r; v++)
+		if (x->vcpu[v].stopped)
+			task_wake(x->vcpu[v].task, task_now(t));
+	return r;
+}
+
+static int vmm_op(struct task *t, struct machine *x, const struct mop *op)
+{
+	cycles_t until = task_now(t) + op->gap;
+	long n;
+	int r;
+
+	do /* who ends or stops wakes it, too */
+		r = task_block_until(t, WAIT_idle, until);
+	while (r > 0);
+	if (r)
+		return r;
+	switch (op->kind) {
+	case MOP_collect:
+	case MOP_get:
+		return report(t, x, (unsigned)op->a, op->kind == MOP_collect);
+	case MOP_log:
+		return change_log(t, x, op);
+	case MOP_slot:
+		return op->a == MOPS_SLOT_TABLES ? 0 : change_slot(t, x, op);
+	case MOP_dontneed:
+		return give_back(t, x, op);
+	case MOP_protect:
+		return protect(t, x, op);
+	case MOP_limit:
+		return kvm_set_nr_mmu_pages(t, x->kvm, op->a);
+	case MOP_reset:
+		n = strncmp(x->m->dirty, "ring", 4) ? 0 : kvm_reset_dirty_rings(t, x->kvm);
+		return n < 0 ? (int)n : 0;
+	default:
+		return check(t, x, op);
+	}
+}
+
+static void make_tables(struct machine *x)
+{
+	for (uint64_t gfn = MOPS_TABLES_GFN; gfn < MOPS_TABLES_GFN + MOPS_TABLES; gfn++)
+		for (unsigned i = 0; i < 512; i++) {
+			uint64_t entry = mops_first_entry(x->m, gfn, i);
+
+			if (entry)
+				kvm_write_guest_u64(x->kvm, (gfn << 12) + i * 8, entry);
+		}
+}
+
+static int start(struct task *t, struct machine *x)
+{
+	int err = 0;
+
+	for (unsigned s = 0; s < MOPS_SLOTS && !err; s++)
+		err = set_slot(t, x, s, true, false);
+	if (!err && x->m->mode == GUEST_LONG64)
+		make_tables(x);
+	for (unsigned i = 0; i < x->m->n_vcpus && !err; i++) {
+		struct machine_vcpu *v = &x->vcpu[i];
+		const struct task_opts o = {
+			.name = "vcpu", .fn = vcpu_thread, .arg = v, .start = task_now(t)};
+
+		v->machine = x;
+		v->id = i;
+		err = kvm_create_vcpu(x->kvm, &v->vcpu);
+		err = err ? err : task_create(x->sim, &o, &v->task);
+	}
+	return err;
+}
+
+static int vmm_thread(struct task *t, void *arg)
+{
+	struct machine *x = arg;
+	const struct mops *m = x->m;
+	uint64_t first = 0, lost;
+	int err = start(t, x);
+
+	for (size_t i = 0; i < m->n && !err; i++)
+		if (m->op[i].who == MOPS_VMM) {
+			err = vmm_op(t, x, &m->op[i]);
+			x->r->ops++;
+		}
+	err = err ? err : sync(t);
+	while (!err && x->n_ended < m->n_vcpus) {
+		err = task_block(t, WAIT_idle);
+		err = err ? err : sync(t);
+	}
+	for (unsigned s = 0; s < MOPS_SLOTS && !err; s++) {
+		err = report(t, x, s, true);
+		lost = oracle_lost(&x->oracle, s, &first);
+		if (err || !lost)
+			continue;
+		snprintf(x->r->why, sizeof(x->r->why),
+			 "%llu pages of slot %u were stored to and never reported; the first is "
+			 "%#llx",
+			 (unsigned long long)lost, s, (unsigned long long)first);
+		err = KVMSIM_ECHECK;
+	}
+	return err;
+}
+
+/* ---- the machine ---- */
+
+/* Prices with remainders, and a latency that lets vCPUs run ahead. */
+static int make_profile(struct machine *x, const struct kvmsim_errsink *errors)
+{
+	char text[4096];
+	size_t used = (size_t)snprintf(
+		text, sizeof(text),
+		"[machine]\nname = machines\nunit = cycles\nhz = 1000000000\nsource = made up\n"
+		"[param]\nipi_latency = 300\nl2_bytes = 8192\nllc_bytes = 65536\n"
+		"dtlb_entries = 64\n[price]\n");
+
+	for (int c = 0; c < N_COUNTS; c++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s = %d.%02d\n",
+					 model_vocabulary.counts[c], 1 + 7 * c % 30, 13 * c % 100);
+	return profile_parse(text, used, "machines", &model_vocabulary, model_params, errors,
+			     &x->profile);
+}
+
+static int simulate(struct machine *x, const struct kvmsim_errsink *errors)
+{
+	const struct mops *m = x->m;
+	const struct task_opts to = {.name = "vmm", .fn = vmm_thread, .arg = x};
+	const struct sim_opts so = {.vocabulary = &model_vocabulary,
+				    .profile = x->profile,
+				    .seed = m->seed,
+				    .errors = errors};
+	int err = sim_create(&so, &x->sim);
+
+	if (!err && m->cache)
+		err = cache_create(x->profile, errors, &x->cache);
+	if (err)
+		return err;
+	const struct kvm_vm_opts vo = {.sim = x->sim,
+				       .paging = m->paging,
+				       .mode = m->mode,
+				       .preset = m->preset,
+				       .dirty = m->dirty,
+				       .spte = m->spte,
+				       .personality = m->cpu,
+				       .cache = x->cache,
+				       .keep_stores = true,
+				       .eager_page_split = m->eager ? EAGER_PAGE_SPLIT_ON
+								    : EAGER_PAGE_SPLIT_OFF,
+				       .check = true};
+
+	err = kvm_create_vm(&vo, &x->kvm);
+	err = err ? err : task_create(x->sim, &to, &x->vmm);
+	err = err ? err : sim_run(x->sim, CYCLES_MAX);
+	err = err ? err : sim_check_ledger(x->sim);
+	err = err ? err : kvm_check(x->kvm);
+	x->r->checks++;
+	for (int s = 0; x->kvm && s < N_KVM_STATS; s++)
+		x->r->stat[s] = kvm_stat(x->kvm, (enum kvm_stat_id)s);
+	return err;
+}
+
+void mops_run(const struct mops *m, struct mops_result *r)
+{
+	struct machine *x = calloc(1, sizeof(*x));
+	const struct kvmsim_errsink errors = {complain, x};
+
+	memset(r, 0, sizeof(*r));
+	if (!x || !oracle_init(&x->oracle, m))
+		abort();
+	x->m = m;
+	x->r = r;
+	r->err = make_profile(x, &errors);
+	r->err = r->err ? r->err : simulate(x, &errors);
+	r->ambiguous = x->oracle.ambiguous;
+	if (r->err && !r->why[0])
+		snprintf(r->why, sizeof(r->why), "%s", kvmsim_strerror(r->err));
+	x->ended = true;
+	sim_destroy(x->sim);
+	kvm_destroy_vm(x->kvm);
+	cache_destroy(x->cache);
+	profile_free(x->profile);
+	oracle_free(&x->oracle);
+	free(x);
+}

@@ -53,6 +53,12 @@ static void print_failure(struct mops *m, struct mops_result *r)
 	mops_print(m, stdout);
 }
 
+/* Of most machines at least one in so many ops. */
+static const enum kvm_stat_id rare[] = {
+	STAT_mmu_shadow_zapped, STAT_mmu_pte_write, STAT_mmu_pde_zapped, STAT_mmu_flooded,
+	STAT_mmu_recycled,	STAT_mmu_unsync,    STAT_pf_fast,	 STAT_pf_spurious,
+	STAT_remote_tlb_flush,	STAT_invlpg,	    STAT_pf_emulate,	 STAT_pages_2m};
+
 static void random_machines(void)
 {
 	struct mops_result sum = {0};
@@ -78,13 +84,92 @@ static void random_machines(void)
 	       " pages reported, %" PRIu64 " checks\n",
 	       first, seed - 1, sum.ops, sum.reads, sum.guest_faults, sum.mmio, sum.ambiguous,
 	       sum.reported, sum.checks);
-	for (int s = 0; s < N_KVM_STATS; s++)
-		printf("%s%s %" PRIu64, s ? ", " : "", kvm_stat_name((enum kvm_stat_id)s),
-		       sum.stat[s]);
+	CU_ASSERT_TRUE(sum.reads && sum.guest_faults && sum.mmio && sum.ambiguous && sum.reported);
+	/* what is rare happens, too */
+	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]); i++) {
+		CU_ASSERT_TRUE(sum.stat[rare[i]] > 0);
+		printf("%s%s %" PRIu64, i ? ", " : "", kvm_stat_name(rare[i]), sum.stat[rare[i]]);
+	}
 	printf("\n");
 }
 
-static CU_TestInfo tests[] = {{"random_machines", random_machines}, CU_TEST_INFO_NULL};
+/* A policy that is broken on purpose is caught before so many ops. */
+static void caught(const char *dirty, const char *spte, uint64_t within)
+{
+	uint64_t ops = 0;
+	struct mops_result r = {0};
+	struct mops m;
+
+	for (uint64_t seed = first; !r.err && ops < within; seed++) {
+		CU_ASSERT_TRUE_FATAL(mops_make_with(seed, dirty, spte, &m));
+		mops_run(&m, &r);
+		ops += r.ops;
+		mops_free(&m);
+	}
+	CU_ASSERT_EQUAL(r.err, KVMSIM_ECHECK);
+	printf("%s: caught after %" PRIu64 " ops: %s\n", dirty ? dirty : spte, ops, r.why);
+}
+
+static void lossy_is_caught(void)
+{
+	caught("lossy", NULL, 20000);
+}
+
+/* What is printed is read back as the same machine. */
+static void texts(void)
+{
+	struct mops m, back = {0};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f;
+
+	CU_ASSERT_TRUE_FATAL(mops_make(first, &m));
+	f = open_memstream(&text, &size);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	mops_print(&m, f);
+	fclose(f);
+	f = fmemopen(text, size, "r");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_TRUE(mops_parse(f, &back));
+	fclose(f);
+	CU_ASSERT_EQUAL(back.n, m.n);
+	CU_ASSERT_TRUE(back.n == m.n && !memcmp(back.op, m.op, m.n * sizeof(*m.op)));
+	CU_ASSERT_TRUE(back.seed == m.seed && !strcmp(back.dirty, m.dirty) &&
+		       back.n_pts == m.n_pts && back.paging == m.paging && back.mode == m.mode);
+	free(text);
+	mops_free(&m);
+	mops_free(&back);
+}
+
+/* A failure becomes a short program that fails in the same way. */
+static void shrinks(void)
+{
+	struct mops_result r;
+	struct mops m;
+	uint64_t seed = first;
+	size_t n;
+
+	do {
+		CU_ASSERT_TRUE_FATAL(mops_make_with(seed++, "lossy", NULL, &m));
+		mops_run_apart(&m, &r);
+		if (!r.err)
+			mops_free(&m);
+	} while (!r.err);
+	n = m.n;
+	mops_shrink(&m, &r);
+	CU_ASSERT_EQUAL(r.err, KVMSIM_ECHECK);
+	CU_ASSERT_TRUE(m.n < n / 8);
+	printf("lossy: %zu of %zu ops are left\n", m.n, n);
+	mops_run_apart(&m, &r);
+	CU_ASSERT_EQUAL(r.err, KVMSIM_ECHECK);
+	mops_free(&m);
+}
+
+static CU_TestInfo tests[] = {{"random_machines", random_machines},
+			      {"lossy_is_caught", lossy_is_caught},
+			      {"texts", texts},
+			      {"shrinks", shrinks},
+			      CU_TEST_INFO_NULL};
 
 static int one(struct mops *m)
 {

@@ -23,7 +23,7 @@
 
 /* Guest frames. Tables are reached through an identity window of one page table of their own. */
 #define MOPS_TABLES_GFN	 0x1000ull
-#define MOPS_TABLES	 64
+#define MOPS_TABLES	 128
 #define MOPS_DATA_GFN	 0x200ull /* two whole pages of 2 MiB */
 #define MOPS_DATA_PAGES	 1024
 #define MOPS_DATA2_GFN	 0x803ull /* begins and ends within one */
@@ -37,12 +37,12 @@ enum { MOPS_SLOT_TABLES, MOPS_SLOT_DATA, MOPS_SLOT_DATA2, MOPS_SLOTS };
 #define MOPS_PML4(root)	   (MOPS_TABLES_GFN + 3 * (root))
 #define MOPS_PDPT(root)	   (MOPS_TABLES_GFN + 3 * (root) + 1)
 #define MOPS_PD(root)	   (MOPS_TABLES_GFN + 3 * (root) + 2)
-#define MOPS_MAX_PTS	   40 /* enough to run out of shadow pages */
+#define MOPS_MAX_PTS	   100 /* enough to run out of shadow pages */
 #define MOPS_PT(i)	   (MOPS_TABLES_GFN + 16 + (i))
-#define MOPS_PT_TABLES	   (MOPS_TABLES_GFN + 60) /* the window's */
-#define MOPS_WINDOWS	   6			  /* of 2 MiB, whose PDEs change */
-#define MOPS_WINDOW(i)	   (32ull + (i))	  /* its entry of the page directory */
-#define MOPS_WINDOW_PAGES  12			  /* pages of each that are used */
+#define MOPS_PT_TABLES	   (MOPS_TABLES_GFN + 120) /* the window's */
+#define MOPS_MAX_WINDOWS   24			   /* of 2 MiB, whose PDEs change */
+#define MOPS_WINDOW(i)	   (32ull + (i))	   /* its entry of the page directory */
+#define MOPS_WINDOW_PAGES  12			   /* pages of each that are used */
 #define MOPS_TABLES_WINDOW (MOPS_TABLES_GFN << 12)
 
 #define MOPS_P	0x1ull
@@ -100,7 +100,7 @@ struct mops {
 	unsigned host_level;
 	bool eager, cache;
 	unsigned n_vcpus;
-	unsigned n_pts; /* page tables that windows may have */
+	unsigned n_windows, n_pts; /* page tables that they may have */
 	struct mop *op;
 	size_t n;
 };

@@ -70,6 +70,7 @@ static void choose_machine(struct mops *m, struct rng *r)
 	if (!rng_below(r, 3))
 		m->n_vcpus = 1;
 	m->n_pts = rng_below(r, 3) ? 6 : MOPS_MAX_PTS;
+	m->n_windows = m->n_pts == 6 ? 6 : MOPS_MAX_WINDOWS;
 	choose_dirty(m, r);
 	choose_spte(m, r);
 }
@@ -150,7 +151,7 @@ uint64_t mops_first_entry(const struct mops *m, uint64_t gfn, unsigned i)
 		return i ? 0 : link_to(MOPS_PD(to));
 	if (i == (MOPS_TABLES_GFN >> 9))
 		return link_to(MOPS_PT_TABLES);
-	if (i >= MOPS_WINDOW(0) && i < MOPS_WINDOW(MOPS_WINDOWS))
+	if (i >= MOPS_WINDOW(0) && i < MOPS_WINDOW(m->n_windows))
 		return window_entry(m, draw);
 	return 0;
 }
@@ -178,8 +179,8 @@ static uint64_t random_gva(const struct mops *m, struct rng *r)
 	if (m->mode == GUEST_LONG64 && !rng_below(r, 24)) /* tables, to read */
 		page = MOPS_TABLES_GFN + rng_below(r, 24);
 	else if (m->mode == GUEST_LONG64)
-		page = MOPS_WINDOW(rng_below(r, MOPS_WINDOWS)) * 512 +
-		       rng_below(r, MOPS_WINDOW_PAGES);
+		page = MOPS_WINDOW(rng_below(r, m->n_windows)) * 512 +
+		       rng_below(r, m->n_windows > 6 ? 3 : MOPS_WINDOW_PAGES);
 	else if (rng_below(r, 24))
 		page = base[rng_below(r, 4)] + rng_below(r, rng_below(r, 4) ? 6 : 90);
 	else
@@ -208,10 +209,10 @@ static void choose_entry(const struct mops *m, struct rng *r, struct mop *op)
 	case 1:
 	case 2:
 		gfn = MOPS_PD(root);
-		i = (unsigned)rng_below(r, MOPS_WINDOWS);
+		i = (unsigned)rng_below(r, m->n_windows);
 		i -= i % m->n_vcpus;
 		i += op->who;
-		if (i >= MOPS_WINDOWS)
+		if (i >= m->n_windows)
 			goto page;
 		i += (unsigned)MOPS_WINDOW(0);
 		value = window_entry(m, draw);
@@ -252,9 +253,9 @@ static void choose_entry(const struct mops *m, struct rng *r, struct mop *op)
 }
 
 /* The page whose entry was changed, as far as that can be told: of any window. */
-static uint64_t page_of_entry(struct rng *r, const struct mop *op)
+static uint64_t page_of_entry(const struct mops *m, struct rng *r, const struct mop *op)
 {
-	return (MOPS_WINDOW(rng_below(r, MOPS_WINDOWS)) * 512 + ((op->a & 0xfff) / 8) % 512) << 12;
+	return (MOPS_WINDOW(rng_below(r, m->n_windows)) * 512 + ((op->a & 0xfff) / 8) % 512) << 12;
 }
 
 static struct mop guest_op(const struct mops *m, struct rng *r, uint8_t who)
@@ -386,7 +387,7 @@ bool mops_make_with(uint64_t seed, const char *dirty, const char *spte, struct m
 			continue;
 		m->op[i + 1] = (struct mop){.who = op->who,
 					    .kind = MOP_invlpg,
-					    .a = page_of_entry(&r, op),
+					    .a = page_of_entry(m, &r, op),
 					    .gap = random_gap(&r)};
 	}
 	return true;

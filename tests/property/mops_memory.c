@@ -201,10 +201,10 @@ static uint64_t *flush_of(struct oracle *o, unsigned v, uint64_t gva)
 {
 	uint64_t block = gva >> 21, i = 0;
 
-	if (block >= MOPS_WINDOW(0) && block < MOPS_WINDOW(MOPS_WINDOWS))
+	if (block >= MOPS_WINDOW(0) && block < MOPS_WINDOW(MOPS_MAX_WINDOWS))
 		i = 1 + block - MOPS_WINDOW(0);
 	else if (block != MOPS_TABLES_GFN >> 9)
-		i = MOPS_WINDOWS + 1;
+		i = MOPS_MAX_WINDOWS + 1;
 	return &o->vcpu[v].page_flushed[i][gva >> 12 & 511];
 }
 

@@ -252,12 +252,13 @@ const char *oracle_write_done(struct oracle *o, unsigned v)
 	return ended(o, v, store_all(o, v, false));
 }
 
-/* Of an instruction over two pages one may have been done when the other was not. */
+/* Of an instruction over two pages one may have been done when the other was not; and the store
+ * that follows a device's register may have come when memory was there. */
 static void half_done(struct oracle *o, unsigned v)
 {
 	const struct oracle_pending *p = &o->vcpu[v].op;
 
-	if (p->stores && ((p->gva + p->len - 1) ^ p->gva) >> 12)
+	if (p->stores && (p->loads || ((p->gva + p->len - 1) ^ p->gva) >> 12))
 		(void)store_all(o, v, true);
 }
 

@@ -38,8 +38,8 @@ struct oracle_pending {
 struct oracle_vcpu {
 	unsigned root;
 	bool ended;
-	uint64_t flushed;			      /* all of it */
-	uint64_t page_flushed[MOPS_WINDOWS + 2][512]; /* of windows, and of the tables' */
+	uint64_t flushed;				  /* all of it */
+	uint64_t page_flushed[MOPS_MAX_WINDOWS + 2][512]; /* of windows, and of the tables' */
 	struct oracle_pending op;
 };
 

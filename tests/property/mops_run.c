@@ -3,37 +3,10 @@
 #include <string.h>
 
 #include "model/counts.h"
-#include "model/guest/ring.h"
-#include "model/guest/vcpu.h"
-#include "model/host/cache.h"
 #include "model/params.h"
 #include "model/sim/ledger.h"
 #include "model/sim/profile.h"
-#include "tests/property/mops_oracle.h"
-
-struct machine {
-	const struct mops *m;
-	struct mops_result *r;
-	struct oracle oracle;
-	struct sim *sim;
-	struct kvm *kvm;
-	struct cache *cache;
-	struct profile *profile;
-	struct task *vmm;
-	char message[224]; /* the last one of the model */
-	bool ended;	   /* what comes now is of no interest */
-	bool stop;	   /* vCPUs leave the guest, and wait */
-	bool limited;	   /* the VMM has set the number of shadow pages */
-	unsigned n_ended, n_stopped;
-	struct machine_vcpu {
-		struct machine *machine;
-		unsigned id;
-		struct kvm_vcpu *vcpu;
-		struct task *task;
-		bool stopped;
-	} vcpu[MOPS_MAX_VCPUS];
-	uint64_t bitmap[(MOPS_DATA_PAGES + 63) / 64];
-};
+#include "tests/property/mops_machine.h"
 
 /* What an access may rightly end with; the model says no more than a message. */
 static bool is_guest_fault(const char *msg)
@@ -55,8 +28,7 @@ static void complain(void *ctx, enum kvmsim_error err, const char *msg)
 		snprintf(x->r->why, sizeof(x->r->why), "%s (%s)", msg, kvmsim_strerror(err));
 }
 
-/* Ends the run: @why is what is wrong with @op. */
-static int wrong(struct machine *x, const struct mop *op, const char *why)
+int mops_wrong(struct machine *x, const struct mop *op, const char *why)
 {
 	struct oracle_targets t;
 	size_t used;
@@ -147,7 +119,12 @@ static int access_memory(struct machine_vcpu *v, const struct mop *op)
 	if (r == VCPU_USERSPACE) {
 		x->r->mmio++;
 		if (vcpu_exit_reason(v->vcpu) != KVM_EXIT_MMIO)
-			return wrong(x, op, "an exit to userspace that is none for MMIO");
+			return mops_wrong(x, op, "an exit to userspace that is none for MMIO");
+		do /* a store may follow the load */
+			r = vcpu_complete_mmio(v->vcpu);
+		while (r == VCPU_USERSPACE);
+		if (r < 0)
+			return r;
 		why = oracle_device(&x->oracle, v->id);
 	} else if (r < 0 && !expected(x, v->id, r, &why)) {
 		if (!x->r->why[0])
@@ -160,7 +137,7 @@ static int access_memory(struct machine_vcpu *v, const struct mop *op)
 		x->r->reads += op->kind == MOP_read;
 		why = oracle_read_done(&x->oracle, v->id, op->kind == MOP_read, value);
 	}
-	return why ? wrong(x, op, why) : 0;
+	return why ? mops_wrong(x, op, why) : 0;
 }
 
 static int load_cr3(struct machine_vcpu *v, const struct mop *op)
@@ -233,169 +210,6 @@ static int vcpu_thread(struct task *t, void *arg)
 	return err;
 }
 
-/* ---- the VMM ---- */
-
-static int set_slot(struct task *t, struct machine *x, unsigned slot, bool there, bool log)
-{
-	struct oracle_slot *s = &x->oracle.slot[slot];
-	const struct kvm_memory_region region = {
-		.slot = slot,
-		.flags = log ? KVM_MEM_LOG_DIRTY_PAGES : 0,
-		.base_gfn = s->base,
-		.npages = there ? s->npages : 0,
-		.host_level = slot == MOPS_SLOT_TABLES ? 1 : x->m->host_level,
-		.host_populated = slot == MOPS_SLOT_TABLES || x->m->memory == MOPS_PRESENT,
-		.host_anonymous = slot != MOPS_SLOT_TABLES && x->m->memory == MOPS_ANONYMOUS};
-
-	return kvm_set_user_memory_region(t, x->kvm, &region);
-}
-
-static int change_log(struct task *t, struct machine *x, const struct mop *op)
-{
-	struct oracle_slot *s = &x->oracle.slot[op->a];
-	int r;
-
-	if (s->there.to != ORACLE_NEVER || (s->logged != ORACLE_NEVER) == op->b)
-		return 0;
-	if (!op->b)
-		oracle_log(&x->oracle, (unsigned)op->a, false);
-	r = set_slot(t, x, (unsigned)op->a, true, op->b);
-	if (op->b)
-		oracle_log(&x->oracle, (unsigned)op->a, true);
-	return r;
-}
-
-static int change_slot(struct task *t, struct machine *x, const struct mop *op)
-{
-	struct oracle_slot *s = &x->oracle.slot[op->a];
-	bool there = s->there.to == ORACLE_NEVER;
-	int r;
-
-	if (there == !!op->b)
-		return 0;
-	if (there) {
-		oracle_log(&x->oracle, (unsigned)op->a, false);
-		s->absent = (struct oracle_span){oracle_tick(&x->oracle), ORACLE_NEVER};
-		r = set_slot(t, x, (unsigned)op->a, false, false);
-		s->there.to = oracle_tick(&x->oracle);
-	} else {
-		s->there = (struct oracle_span){oracle_tick(&x->oracle), ORACLE_NEVER};
-		r = set_slot(t, x, (unsigned)op->a, true, false);
-		s->absent.to = oracle_tick(&x->oracle);
-	}
-	return r;
-}
-
-static int report(struct task *t, struct machine *x, unsigned slot, bool clear)
-{
-	long n;
-
-	if (x->oracle.slot[slot].logged == ORACLE_NEVER)
-		return 0;
-	if (clear || strncmp(x->m->dirty, "manual", 6) != 0)
-		n = kvm_collect_dirty_log(t, x->kvm, slot, x->bitmap);
-	else
-		return (int)(n = kvm_get_dirty_log(t, x->kvm, slot, x->bitmap)) < 0 ? (int)n : 0;
-	if (n < 0)
-		return (int)n;
-	x->r->reported += (uint64_t)n;
-	oracle_reported(&x->oracle, slot, x->bitmap);
-	return 0;
-}
-
-/* Pages of a slot that the host has anonymous memory for; false: there are none. */
-static bool host_pages(const struct machine *x, const struct mop *op, uint64_t *n)
-{
-	const struct oracle_slot *s = &x->oracle.slot[op->a];
-
-	if (x->m->memory != MOPS_ANONYMOUS || op->a == MOPS_SLOT_TABLES || op->b >= s->npages ||
-	    s->there.to != ORACLE_NEVER)
-		return false;
-	*n = op->len < s->npages - op->b ? op->len : s->npages - op->b;
-	return *n;
-}
-
-static int give_back(struct task *t, struct machine *x, const struct mop *op)
-{
-	uint64_t n;
-	int r;
-
-	if (!host_pages(x, op, &n))
-		return 0;
-	oracle_zero_begin(&x->oracle, x->oracle.slot[op->a].base + op->b, n);
-	r = host_madvise_dontneed(t, x->kvm, (uint32_t)op->a, op->b, n);
-	oracle_zero_end(&x->oracle);
-	return r;
-}
-
-static int protect(struct task *t, struct machine *x, const struct mop *op)
-{
-	struct oracle_slot *s = &x->oracle.slot[op->a];
-	uint64_t n;
-	int r;
-
-	if (!host_pages(x, op, &n))
-		return 0;
-	s->readonly = (struct oracle_span){oracle_tick(&x->oracle), ORACLE_NEVER};
-	r = host_mprotect(t, x->kvm, (uint32_t)op->a, op->b, n, false);
-	r = r ? r : host_mprotect(t, x->kvm, (uint32_t)op->a, op->b, n, true);
-	s->readonly.to = oracle_tick(&x->oracle);
-	return r;
-}
-
-static int check(struct task *t, struct machine *x, const struct mop *op)
-{
-	int r = 0;
-
-	x->stop = true;
-	while (!r && x->n_stopped + x->n_ended < x->m->n_vcpus) {
-		r = task_block(t, WAIT_idle);
-		r = r ? r : sync(t);
-	}
-	r = r ? r : kvm_check(x->kvm);
-	if (r == KVMSIM_ECHECK)
-		return wrong(x, op, x->message);
-	x->r->checks++;
-	x->stop = false;
-	for (unsigned v = 0; v < x->m->n_vcpus && !r; v++)
-		if (x->vcpu[v].stopped)
-			task_wake(x->vcpu[v].task, task_now(t));
-	return r;
-}
-
-static int vmm_op(struct task *t, struct machine *x, const struct mop *op)
-{
-	cycles_t until = task_now(t) + op->gap;
-	long n;
-	int r;
-
-	do /* who ends or stops wakes it, too */
-		r = task_block_until(t, WAIT_idle, until);
-	while (r > 0);
-	if (r)
-		return r;
-	switch (op->kind) {
-	case MOP_collect:
-	case MOP_get:
-		return report(t, x, (unsigned)op->a, op->kind == MOP_collect);
-	case MOP_log:
-		return change_log(t, x, op);
-	case MOP_slot:
-		return op->a == MOPS_SLOT_TABLES ? 0 : change_slot(t, x, op);
-	case MOP_dontneed:
-		return give_back(t, x, op);
-	case MOP_protect:
-		return protect(t, x, op);
-	case MOP_limit:
-		return kvm_set_nr_mmu_pages(t, x->kvm, op->a);
-	case MOP_reset:
-		n = strncmp(x->m->dirty, "ring", 4) ? 0 : kvm_reset_dirty_rings(t, x->kvm);
-		return n < 0 ? (int)n : 0;
-	default:
-		return check(t, x, op);
-	}
-}
-
 static void make_tables(struct machine *x)
 {
 	for (uint64_t gfn = MOPS_TABLES_GFN; gfn < MOPS_TABLES_GFN + MOPS_TABLES; gfn++)
@@ -412,7 +226,7 @@ static int start(struct task *t, struct machine *x)
 	int err = 0;
 
 	for (unsigned s = 0; s < MOPS_SLOTS && !err; s++)
-		err = set_slot(t, x, s, true, false);
+		err = mops_set_slot(t, x, s, true, false);
 	if (!err && x->m->mode == GUEST_LONG64)
 		make_tables(x);
 	for (unsigned i = 0; i < x->m->n_vcpus && !err; i++) {
@@ -437,7 +251,7 @@ static int vmm_thread(struct task *t, void *arg)
 
 	for (size_t i = 0; i < m->n && !err; i++)
 		if (m->op[i].who == MOPS_VMM) {
-			err = vmm_op(t, x, &m->op[i]);
+			err = mops_vmm_op(t, x, &m->op[i]);
 			x->r->ops++;
 		}
 	err = err ? err : sync(t);
@@ -446,7 +260,7 @@ static int vmm_thread(struct task *t, void *arg)
 		err = err ? err : sync(t);
 	}
 	for (unsigned s = 0; s < MOPS_SLOTS && !err; s++) {
-		err = report(t, x, s, true);
+		err = mops_report(t, x, s, true);
 		lost = oracle_lost(&x->oracle, s, &first);
 		if (err || !lost)
 			continue;

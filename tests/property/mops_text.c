@@ -12,16 +12,16 @@ static const char *const names[] = {
 
 #define HEAD                                                                                       \
 	"machine seed=%llu preset=%s cpu=%s dirty=%s spte=%s paging=%u mode=%u memory=%u host=%u " \
-	"eager=%u cache=%u vcpus=%u tables=%u\n"
+	"eager=%u cache=%u vcpus=%u windows=%u tables=%u\n"
 #define HEAD_IN                                                                                    \
 	"machine seed=%llu preset=%23s cpu=%23s dirty=%47s spte=%47s paging=%u mode=%u memory=%u " \
-	"host=%u eager=%u cache=%u vcpus=%u tables=%u"
+	"host=%u eager=%u cache=%u vcpus=%u windows=%u tables=%u"
 
 void mops_print(const struct mops *m, FILE *f)
 {
 	fprintf(f, HEAD, (unsigned long long)m->seed, m->preset, m->cpu, m->dirty, m->spte,
 		m->paging, m->mode, m->memory, m->host_level, m->eager, m->cache, m->n_vcpus,
-		m->n_pts);
+		m->n_windows, m->n_pts);
 	for (size_t i = 0; i < m->n; i++) {
 		const struct mop *op = &m->op[i];
 
@@ -53,7 +53,8 @@ static bool parse_head(const char *line, struct mops *m)
 	unsigned long long seed;
 
 	if (sscanf(line, HEAD_IN, &seed, m->preset, m->cpu, m->dirty, m->spte, &paging, &mode,
-		   &memory, &m->host_level, &eager, &cache, &m->n_vcpus, &m->n_pts) != 13)
+		   &memory, &m->host_level, &eager, &cache, &m->n_vcpus, &m->n_windows,
+		   &m->n_pts) != 14)
 		return false;
 	m->seed = seed;
 	m->paging = paging;
@@ -61,12 +62,13 @@ static bool parse_head(const char *line, struct mops *m)
 	m->memory = memory;
 	m->eager = eager;
 	m->cache = cache;
-	return m->n_vcpus && m->n_vcpus <= MOPS_MAX_VCPUS && m->n_pts && m->n_pts <= MOPS_MAX_PTS;
+	return m->n_vcpus && m->n_vcpus <= MOPS_MAX_VCPUS && m->n_pts && m->n_pts <= MOPS_MAX_PTS &&
+	       m->n_windows && m->n_windows <= MOPS_MAX_WINDOWS;
 }
 
 bool mops_parse(FILE *f, struct mops *m)
 {
-	char line[512];
+	char line[600];
 	size_t room = 0;
 	bool head = false;
 

@@ -138,10 +138,13 @@ bool sync_mmio_spte(struct kvm_vcpu *v, uint64_t *sptep, gfn_t gfn, unsigned acc
 
 	if (!is_mmio_spte(v->kvm, spte))
 		return false;
-	if (gfn == mmio_spte_gfn(v->kvm, spte))
+	if (gfn == mmio_spte_gfn(v->kvm, spte)) {
+		/* With the generation of now, whatever it had: the kernel looks for no slot. */
+		v->kvm->mmio_refreshed |= gfn_to_memslot(v->kvm, gfn) != NULL;
 		mark_mmio_spte(v, sptep, gfn, access);
-	else
+	} else {
 		spte_write(v->task, v->kvm, sptep, 0);
+	}
 	return true;
 }
 
@@ -207,7 +210,8 @@ int handle_mmio_page_fault(struct kvm_vcpu *v, uint64_t addr)
 
 const char *mmio_spte_check(const struct kvm *kvm, uint64_t spte)
 {
-	if (kvm->spte->generation_bits && generation_in(spte) != spte_generation(kvm))
+	if (kvm->mmio_refreshed ||
+	    (kvm->spte->generation_bits && generation_in(spte) != spte_generation(kvm)))
 		return NULL;
 	return gfn_to_memslot(kvm, mmio_spte_gfn(kvm, spte))
 		       ? "an MMIO spte for a frame that a slot has"
@@ -219,8 +223,8 @@ const char *mmio_info_check(const struct kvm_vcpu *v)
 	const struct kvm *kvm = v->kvm;
 
 	/* Without a generation what is remembered counts only where an access faults. */
-	if (!kvm->spte->vcpu_cache || !kvm->preset->mmio_cache_generation || !v->mmio.gfn ||
-	    v->mmio.generation != kvm->memslots_generation)
+	if (kvm->mmio_refreshed || !kvm->spte->vcpu_cache || !kvm->preset->mmio_cache_generation ||
+	    !v->mmio.gfn || v->mmio.generation != kvm->memslots_generation)
 		return NULL;
 	return gfn_to_memslot(kvm, v->mmio.gfn)
 		       ? "remembers a device's access to a frame that a slot has"

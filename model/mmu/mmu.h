@@ -118,6 +118,8 @@ struct kvm {
 	uint64_t nr_memslot_pages;
 	uint64_t memslots_generation; /* of the set: two more with each change */
 	bool memslots_updating;	      /* the next set is seen, its generation not yet */
+	bool mmio_refreshed; /* a sync gave an MMIO spte a new generation where a slot had come, as
+			      * the kernel's does: the checkers know */
 	pfn_t next_pfn;
 
 	struct list active_pages;

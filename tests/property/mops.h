@@ -117,8 +117,9 @@ struct mops_result {
 /* ---- mops_make.c ---- */
 /* False: out of memory. */
 bool mops_make(uint64_t seed, struct mops *m);
-/* With that dirty or spte policy in place of one that is drawn (NULL: drawn). */
-bool mops_make_with(uint64_t seed, const char *dirty, const char *spte, struct mops *m);
+/* With that kernel, dirty or spte policy in place of one that is drawn (NULL: drawn). */
+bool mops_make_with(uint64_t seed, const char *preset, const char *dirty, const char *spte,
+		    struct mops *m);
 void mops_free(struct mops *m);
 /* Entry @i of table @gfn as it is at first. */
 uint64_t mops_first_entry(const struct mops *m, uint64_t gfn, unsigned i);

@@ -39,17 +39,31 @@ static void choose_dirty(struct mops *m, struct rng *r)
 		strcpy(m->cpu, "intel");
 }
 
+/* What exits for what was a device before. From 3.11 to 3.16 an MMIO spte had a generation and what
+ * a vCPU remembered had none ("KVM: x86: fix stale mmio cache bug", 3.17). The other way round,
+ * which no kernel had, a vCPU remembers an MMIO spte that is about to be zapped for a slot that is
+ * there. */
+static bool stale_cache(const char *preset, const char *spte)
+{
+	bool generation = preset_find(preset)->mmio_cache_generation;
+
+	return !strcmp(spte, "mmio-gen") ? !generation : !strcmp(spte, "mmio-spte") && generation;
+}
+
 static void choose_spte(struct mops *m, struct rng *r)
 {
 	const struct policy_desc *d;
 
 	do
 		d = policy_at(rng_below(r, policy_count()));
-	while (d->family != FAMILY_SPTE || d->broken);
-	snprintf(m->spte, sizeof(m->spte), "%s", d->name);
+	while (d->family != FAMILY_SPTE || d->broken || stale_cache(m->preset, d->name));
+	snprintf(m->spte, sizeof(m->spte), "%s%s", d->name,
+		 rng_below(r, 6)   ? ""
+		 : rng_below(r, 2) ? ",unsync=0"
+				   : ",flood=0");
 }
 
-static void choose_machine(struct mops *m, struct rng *r)
+static void choose_machine(struct mops *m, struct rng *r, const char *preset)
 {
 	const struct kvm_preset *p;
 	size_t presets = 0;
@@ -57,6 +71,7 @@ static void choose_machine(struct mops *m, struct rng *r)
 	while (preset_at(presets))
 		presets++;
 	p = preset_at(rng_below(r, presets));
+	p = preset ? preset_find(preset) : p;
 	snprintf(m->preset, sizeof(m->preset), "%s", p->name);
 	snprintf(m->cpu, sizeof(m->cpu), "%s", cpus[rng_below(r, COUNT(cpus))]);
 	/* Shadow paging is where most can go wrong. */
@@ -355,7 +370,8 @@ static struct mop vmm_op(const struct mops *m, struct rng *r)
 	return op;
 }
 
-bool mops_make_with(uint64_t seed, const char *dirty, const char *spte, struct mops *m)
+bool mops_make_with(uint64_t seed, const char *preset, const char *dirty, const char *spte,
+		    struct mops *m)
 {
 	struct rng r;
 	size_t guest;
@@ -363,7 +379,7 @@ bool mops_make_with(uint64_t seed, const char *dirty, const char *spte, struct m
 	memset(m, 0, sizeof(*m));
 	rng_init(&r, seed, 0, "machine");
 	m->seed = seed;
-	choose_machine(m, &r);
+	choose_machine(m, &r, preset);
 	if (dirty)
 		snprintf(m->dirty, sizeof(m->dirty), "%s", dirty);
 	if (spte)
@@ -395,7 +411,7 @@ bool mops_make_with(uint64_t seed, const char *dirty, const char *spte, struct m
 
 bool mops_make(uint64_t seed, struct mops *m)
 {
-	return mops_make_with(seed, NULL, NULL, m);
+	return mops_make_with(seed, NULL, NULL, NULL, m);
 }
 
 void mops_free(struct mops *m)

@@ -301,9 +301,9 @@ static bool goes_to_device(struct oracle *o, unsigned v, uint64_t gva)
 	return t.more;
 }
 
-const char *oracle_device(struct oracle *o, unsigned v)
+const char *oracle_device(struct oracle *o, unsigned v, bool stale)
 {
-	bool ok = some_page(o, v, goes_to_device);
+	bool ok = stale || some_page(o, v, goes_to_device);
 
 	half_done(o, v);
 	return ended(o, v, ok ? NULL : "an MMIO exit for an address where a slot is");

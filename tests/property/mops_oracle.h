@@ -106,7 +106,8 @@ void oracle_begin(struct oracle *o, unsigned v, uint64_t gva, unsigned len, bool
 const char *oracle_read_done(struct oracle *o, unsigned v, bool look, uint64_t value);
 const char *oracle_write_done(struct oracle *o, unsigned v);
 const char *oracle_faulted(struct oracle *o, unsigned v);
-const char *oracle_device(struct oracle *o, unsigned v);
+/* @stale: the model's kernel has MMIO sptes that are about a slot by now (mmio_refreshed). */
+const char *oracle_device(struct oracle *o, unsigned v, bool stale);
 const char *oracle_readonly(struct oracle *o, unsigned v);
 
 /* MOV CR3 and INVLPG: from the begin of the op on nothing older may be used. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/counts.h"
+#include "model/mmu/mmu.h"
 #include "model/params.h"
 #include "model/sim/ledger.h"
 #include "model/sim/profile.h"
@@ -123,9 +124,10 @@ static int access_memory(struct machine_vcpu *v, const struct mop *op)
 		do /* a store may follow the load */
 			r = vcpu_complete_mmio(v->vcpu);
 		while (r == VCPU_USERSPACE);
-		if (r < 0)
+		if (r < 0 && !expected(x, v->id, r, &why))
 			return r;
-		why = oracle_device(&x->oracle, v->id);
+		if (!r)
+			why = oracle_device(&x->oracle, v->id, x->kvm->mmio_refreshed);
 	} else if (r < 0 && !expected(x, v->id, r, &why)) {
 		if (!x->r->why[0])
 			snprintf(x->r->why, sizeof(x->r->why), "%s (%s)", x->message,

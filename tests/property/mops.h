@@ -56,7 +56,8 @@ enum { MOPS_SLOT_TABLES, MOPS_SLOT_DATA, MOPS_SLOT_DATA2, MOPS_SLOTS };
 #define MOPS_KINDS(X)                                                                              \
 	X(read, "a: gva, len")                                                                     \
 	X(write, "a: gva, b: value, len")                                                          \
-	X(rmw, "a: gva, b: value, len")                                                            \
+	X(xchg, "a: gva, b: value, len")                                                           \
+	X(inc, "a: gva, b: what is added, len")                                                    \
 	X(fetch, "a: gva")                                                                         \
 	X(invlpg, "a: gva")                                                                        \
 	X(cr3, "a: number of the root")                                                            \

@@ -308,12 +308,16 @@ static struct mop guest_op(const struct mops *m, struct rng *r, uint8_t who)
 	case 13:
 		if (!pages)
 			break;
-		op.kind = rng_below(r, 8) ? MOP_write : MOP_rmw;
+		op.kind = rng_below(r, 8) ? MOP_write : MOP_xchg;
 		choose_entry(m, r, &op);
+		if (!rng_below(r, 32)) { /* as no kernel writes its tables */
+			op.kind = MOP_inc;
+			op.b = 0;
+		}
 		return op;
 	case 14:
 	case 15:
-		op.kind = MOP_rmw;
+		op.kind = rng_below(r, 2) ? MOP_xchg : MOP_inc;
 		op.b = rng_u64(r);
 		break;
 	default:

@@ -55,20 +55,24 @@ static uint64_t merged(struct oracle *o, uint64_t gpa, unsigned len, uint64_t va
 	return word;
 }
 
-void oracle_begin(struct oracle *o, unsigned v, uint64_t gva, unsigned len, bool loads, bool stores,
-		  uint64_t value)
+void oracle_begin(struct oracle *o, unsigned v, const struct mop *op)
 {
 	struct oracle_pending *p = &o->vcpu[v].op;
 
-	if (stores && oracle_is_table(gva))
-		value = merged(o, gva, len, value);
 	*p = (struct oracle_pending){.busy = true,
-				     .loads = loads,
-				     .stores = stores,
-				     .gva = gva,
-				     .value = value,
-				     .len = len,
-				     .begin = oracle_tick(o)};
+				     .loads = op->kind != MOP_write,
+				     .stores = op->kind == MOP_write || op->kind == MOP_xchg ||
+					       op->kind == MOP_inc,
+				     .adds = op->kind == MOP_inc,
+				     .gva = op->a,
+				     .value = op->b,
+				     .len = op->kind == MOP_fetch ? 1 : op->len};
+	if (p->stores && oracle_is_table(p->gva)) {
+		/* what is added there is 0 */
+		p->value = merged(o, p->gva, p->adds ? 0 : p->len, p->value);
+		p->adds = false;
+	}
+	p->begin = oracle_tick(o);
 }
 
 static bool pending_byte(struct oracle *o, uint64_t gpa, uint8_t byte)
@@ -89,7 +93,7 @@ static bool pending_byte(struct oracle *o, uint64_t gpa, uint8_t byte)
 			continue;
 		}
 		for (unsigned b = 0; b < p->len; b++) {
-			if ((uint8_t)(p->value >> 8 * b) != byte ||
+			if ((!p->adds && (uint8_t)(p->value >> 8 * b) != byte) ||
 			    ((p->gva + b) & 0xfff) != (gpa & 0xfff))
 				continue;
 			oracle_targets_of(o, v, p->gva + b, &t);
@@ -113,7 +117,7 @@ static bool may_hold(struct oracle *o, uint64_t gpa, uint8_t byte, uint64_t begi
 		const struct oracle_store *s = &w->store[i];
 
 		if ((s->mask >> b & 1) && s->end >= until &&
-		    !(((s->value >> 8 * b) ^ byte) & 0xff & ~dont_care))
+		    (s->any || !((s->value >> 8 * b ^ byte) & 0xff & ~dont_care)))
 			return true;
 	}
 	if (dont_care)
@@ -194,6 +198,47 @@ static void note_dirty(struct oracle *o, uint64_t gpa, uint64_t begin)
 		s->stored[(gpa >> 12) - s->base] = begin;
 }
 
+/* What is in @len bytes at @gpa when nothing else can be. */
+static bool only_value(struct oracle *o, uint64_t gpa, unsigned len, uint64_t begin,
+		       uint64_t *value)
+{
+	const struct oracle_word *w = oracle_word_at(o, gpa);
+	const struct oracle_store *only = NULL;
+
+	*value = 0;
+	for (unsigned i = 0; i < len; i++, only = NULL) {
+		unsigned b = (gpa & 7) + i;
+		uint64_t until = oracle_replaced_until(w, b, begin);
+
+		for (size_t k = 0; k < w->n; k++) {
+			const struct oracle_store *s = &w->store[k];
+
+			if (!(s->mask >> b & 1) || s->end < until)
+				continue;
+			if (only || s->any)
+				return false;
+			only = s;
+		}
+		*value |= (only->value >> 8 * b & 0xff) << 8 * i;
+	}
+	return true;
+}
+
+/* What the op stores in @n bytes at @gpa from its byte @first on; false: it adds, to what cannot be
+ * told. */
+static bool value_at(struct oracle *o, const struct oracle_pending *p, uint64_t gpa, unsigned first,
+		     unsigned n, uint64_t *value)
+{
+	uint64_t old = 0;
+	bool known = true;
+
+	if (p->adds) /* others may store meanwhile */
+		known = n == p->len && o->m->n_vcpus == 1 && !o->zero.busy &&
+			only_value(o, gpa, n, p->begin, &old);
+	*value = (p->value + old) >> 8 * first << 8 * (gpa & 7);
+	return known;
+}
+
 /* The bytes of the op that lie in the word of its byte @first, into each word that they may be
  * for. @maybe: they need not have been stored. */
 static const char *store_part(struct oracle *o, unsigned v, unsigned first, unsigned n, bool maybe)
@@ -211,24 +256,21 @@ static const char *store_part(struct oracle *o, unsigned v, unsigned first, unsi
 	if (!memory && !t.more && !maybe)
 		return "a store went through without a translation to memory";
 	for (unsigned i = 0; i < t.n; i++) {
-		uint64_t value = oracle_is_table(p->gva)
-					 ? p->value
-					 : p->value >> 8 * first << 8 * (t.gpa[i] & 7);
-		uint8_t mask = oracle_is_table(p->gva)
-				       ? 0xff
-				       : (uint8_t)(((1u << n) - 1) << (t.gpa[i] & 7));
+		struct oracle_store s = {.begin = p->begin,
+					 .end = o->now,
+					 .value = p->value,
+					 .mask = 0xff,
+					 .maybe = maybe || memory > 1 || device || t.more};
 
 		if (!may_be_memory(o, t.gpa[i], p->begin))
 			continue;
 		if (memory == 1 && !maybe && !t.more)
 			note_dirty(o, t.gpa[i], p->begin);
-		oracle_store(
-			o, t.gpa[i],
-			(struct oracle_store){.value = value,
-					      .begin = p->begin,
-					      .end = o->now,
-					      .mask = mask,
-					      .maybe = maybe || memory > 1 || device || t.more});
+		if (!oracle_is_table(p->gva)) {
+			s.mask = (uint8_t)(((1u << n) - 1) << (t.gpa[i] & 7));
+			s.any = !value_at(o, p, t.gpa[i], first, n, &s.value);
+		}
+		oracle_store(o, t.gpa[i], s);
 	}
 	return NULL;
 }

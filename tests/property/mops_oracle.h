@@ -20,6 +20,7 @@ struct oracle_store {
 	uint64_t value, begin, end;
 	uint8_t mask; /* bytes of the word */
 	bool maybe;   /* it need not have happened */
+	bool any;     /* what it stored cannot be told */
 };
 
 struct oracle_word {
@@ -31,6 +32,7 @@ struct oracle_word {
 /* An op that has begun and not ended. */
 struct oracle_pending {
 	bool busy, loads, stores;
+	bool adds; /* value is added to what was there */
 	uint64_t gva, value, begin;
 	unsigned len;
 };
@@ -99,9 +101,8 @@ void oracle_targets_of(struct oracle *o, unsigned v, uint64_t gva, struct oracle
 bool oracle_init(struct oracle *o, const struct mops *m);
 void oracle_free(struct oracle *o);
 
-/* An op of vCPU @v begins. One that loads and stores may load first. */
-void oracle_begin(struct oracle *o, unsigned v, uint64_t gva, unsigned len, bool loads, bool stores,
-		  uint64_t value);
+/* A load, store or fetch of vCPU @v begins. */
+void oracle_begin(struct oracle *o, unsigned v, const struct mop *op);
 /* How it ended: each says what is wrong with that, or NULL. */
 const char *oracle_read_done(struct oracle *o, unsigned v, bool look, uint64_t value);
 const char *oracle_write_done(struct oracle *o, unsigned v);

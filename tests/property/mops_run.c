@@ -80,7 +80,10 @@ static int instruction(struct machine_vcpu *v, const struct mop *op, uint64_t *v
 		case MOP_write:
 			r = vcpu_write(v->vcpu, op->a, op->len, op->b);
 			break;
-		case MOP_rmw:
+		case MOP_xchg:
+			r = vcpu_xchg(v->vcpu, op->a, op->len, op->b);
+			break;
+		case MOP_inc:
 			r = vcpu_rmw(v->vcpu, op->a, op->len, op->b);
 			break;
 		default:
@@ -109,13 +112,12 @@ static bool expected(struct machine *x, unsigned id, int r, const char **why)
 static int access_memory(struct machine_vcpu *v, const struct mop *op)
 {
 	struct machine *x = v->machine;
-	bool stores = op->kind == MOP_write || op->kind == MOP_rmw;
+	bool stores = op->kind == MOP_write || op->kind == MOP_xchg || op->kind == MOP_inc;
 	uint64_t value = 0;
 	const char *why = NULL;
 	int r;
 
-	oracle_begin(&x->oracle, v->id, op->a, op->kind == MOP_fetch ? 1 : op->len,
-		     op->kind != MOP_write, stores, op->b);
+	oracle_begin(&x->oracle, v->id, op);
 	r = instruction(v, op, &value);
 	if (r == VCPU_USERSPACE) {
 		x->r->mmio++;

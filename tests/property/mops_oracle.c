@@ -268,7 +268,8 @@ static const char *store_part(struct oracle *o, unsigned v, unsigned first, unsi
 			note_dirty(o, t.gpa[i], p->begin);
 		if (!oracle_is_table(p->gva)) {
 			s.mask = (uint8_t)(((1u << n) - 1) << (t.gpa[i] & 7));
-			s.any = !value_at(o, p, t.gpa[i], first, n, &s.value);
+			s.any = !value_at(o, p, t.gpa[i], first, n, &s.value) ||
+				(maybe && p->adds); /* to what a device said */
 		}
 		oracle_store(o, t.gpa[i], s);
 	}

@@ -47,7 +47,7 @@ static int on_phase(void *ctx, const struct matrix_phase *p)
 	phase->nr_dirty = p->nr_dirty;
 	phase->round = p->round;
 	c->begun = false;
-	return 0;
+	return trace_phase_end(phase) ? 0 : KVMSIM_ENOMEM;
 }
 
 static int by_round(const void *a, const void *b)

@@ -61,10 +61,12 @@ int sequence_print(const struct sequence_result *r, uint64_t context, FILE *to)
 {
 	const struct trace_recording *rec = r->recording;
 	char equal[OUT_TEXT], events[OUT_TEXT];
-	size_t diverge = 0;
+	size_t diverge = 0, threads = 0;
 
-	for (size_t i = 0; i < r->n_phases; i++)
+	for (size_t i = 0; i < r->n_phases; i++) {
 		diverge += r->phases[i].diverges;
+		threads += r->phases[i].kernel->threads > 1;
+	}
 	fprintf(to, "%s: case %s, %s, slot of %llu pages, guest PTEs %s: %zu phases, ", r->path,
 		rec->test_case, rec->mmu_name, (unsigned long long)rec->slot_pages,
 		pte_words[rec->pte], r->n_phases);
@@ -78,6 +80,8 @@ int sequence_print(const struct sequence_result *r, uint64_t context, FILE *to)
 			fprintf(to, "  left out: %s lines, %s\n",
 				out_u64(events, rec->phases.left_out[i]), trace_left_out_words[i]);
 	}
+	if (threads)
+		fprintf(to, "  thread by thread: %zu phases that had several\n", threads);
 	if (r->first)
 		print_divergence(r, context, to);
 	return 0;
@@ -135,6 +139,7 @@ json_t *sequence_json(const struct sequence_result *r, uint64_t context)
 
 		json_put(phase, "phase", json_string(p->kernel->name));
 		json_put(phase, "line", json_u64(p->kernel->begins));
+		json_put(phase, "threads", json_u64(p->kernel->threads));
 		json_put(phase, "events", json_u64(p->kernel->n_lines));
 		json_put(phase, "equal", json_u64(p->equal));
 		json_put(phase, "diverges", json_boolean(p->diverges));

@@ -417,6 +417,7 @@ void trace_line_of(const struct kvm_trace_event *e, struct trace_line *out)
 
 	memset(out, 0, sizeof(*out));
 	out->id = e->id;
+	out->thread = e->task;
 	for (int f = 0; f < N_LINE_FIELDS; f++) {
 		if (has & 1ull << f)
 			out->field[f] = value_of(e, (enum trace_line_field)f);

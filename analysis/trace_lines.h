@@ -70,6 +70,7 @@ struct trace_line {
 	enum kvm_trace_id id; /* N_KVM_TRACE: an event that the model has not */
 	unsigned long number; /* of the line in its file; 0: the model's */
 	const char *unknown;  /* its name then, as long as the file */
+	uint64_t thread;      /* in order of creation; not compared */
 	uint64_t field[N_LINE_FIELDS];
 };
 

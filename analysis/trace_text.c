@@ -72,6 +72,53 @@ bool trace_phases_add_line(struct trace_phases *p, const struct trace_line *line
 	return true;
 }
 
+/* The least thread after @after among the events; false: there is none. */
+static bool next_thread(const struct trace_phase *p, const uint64_t *after, uint64_t *thread)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < p->n_lines; i++) {
+		uint64_t t = p->lines[i].thread;
+
+		if ((!after || t > *after) && (!found || t < *thread)) {
+			*thread = t;
+			found = true;
+		}
+	}
+	return found;
+}
+
+bool trace_phase_end(struct trace_phase *p)
+{
+	struct trace_line *sorted;
+	uint64_t thread = 0, last;
+	size_t n = 0;
+
+	p->threads = 0;
+	for (bool more = next_thread(p, NULL, &thread); more;
+	     more = next_thread(p, &last, &thread)) {
+		p->threads++;
+		last = thread;
+	}
+	if (p->threads < 2)
+		return true;
+	sorted = malloc(p->n_lines * sizeof(*sorted));
+	if (!sorted)
+		return false;
+	for (bool more = next_thread(p, NULL, &thread); more;
+	     more = next_thread(p, &last, &thread)) {
+		for (size_t i = 0; i < p->n_lines; i++) {
+			if (p->lines[i].thread == thread)
+				sorted[n++] = p->lines[i];
+		}
+		last = thread;
+	}
+	free(p->lines);
+	p->lines = sorted;
+	p->room = p->n_lines;
+	return true;
+}
+
 void trace_phases_free(struct trace_phases *p)
 {
 	for (size_t i = 0; i < p->n; i++)
@@ -296,7 +343,7 @@ static int mark_line(struct reader *rd, char *mark)
 		return damaged(rd, "ENDPHASE, and no phase has begun");
 	rd->in_phase = false;
 	rd->r->phases.phase[rd->r->phases.n - 1].ends = rd->number;
-	return 0;
+	return trace_phase_end(&rd->r->phases.phase[rd->r->phases.n - 1]) ? 0 : KVMSIM_ENOMEM;
 }
 
 /* A copy that lasts; NULL: no memory. */
@@ -311,9 +358,21 @@ static const char *keep_name(struct trace_recording *r, const char *name, size_t
 	return r->names[r->n_names] ? r->names[r->n_names++] : NULL;
 }
 
+/* "COMM-PID  [CPU]": 0 where there is none. */
+static uint64_t thread_of(const char *line)
+{
+	const char *p = strstr(line, " [");
+
+	while (p && p > line && p[-1] == ' ')
+		p--;
+	while (p && p > line && isdigit((unsigned char)p[-1]))
+		p--;
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
 static int event_line(struct reader *rd, const char *event)
 {
-	struct trace_line line = {.number = rd->number};
+	struct trace_line line = {.number = rd->number, .thread = thread_of(rd->line)};
 	size_t len = strcspn(event, ": ");
 	char expected[TRACE_LINE_PIECE];
 	const char *text = event + len, *at;

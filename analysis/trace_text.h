@@ -32,6 +32,7 @@ struct trace_phase {
 	unsigned long begins, ends; /* lines of the marks; 0: the model's */
 	struct trace_line *lines;
 	size_t n_lines, room;
+	unsigned threads; /* of its events; see trace_phase_end() */
 };
 
 /* Lines that are not compared, and why. */
@@ -67,6 +68,9 @@ struct trace_phase *trace_phases_add(struct trace_phases *p);
 void trace_phases_name(struct trace_phases *p, const char *name);
 /* A line more of the last one, unless it is left out. False: no memory. */
 bool trace_phases_add_line(struct trace_phases *p, const struct trace_line *line);
+/* After its last line: which of several threads goes first is up to the scheduler, so that their
+ * events are put one thread after the other, each in its own order. False: no memory. */
+bool trace_phase_end(struct trace_phase *p);
 void trace_phases_free(struct trace_phases *p);
 
 /* Reads all of it. Errors, with file and line: KVMSIM_EIO, KVMSIM_EPARSE (a damaged line, marks

@@ -201,9 +201,10 @@ static int thread(struct task *t, void *arg)
 	int err;
 
 	vcpu_bind(self->vcpu, t);
-	kvm_unmap_hva_elsewhere(t, self->m->kvm); /* the guard page of its stack */
 	err = turns(self->m, self->vcpu, self->code, self->n);
-	kvm_unmap_hva_elsewhere(t, self->m->kvm); /* what it used of the stack */
+	/* As it ends it gives its stack back: the lowest page, then the rest. */
+	kvm_unmap_hva_elsewhere(t, self->m->kvm);
+	kvm_unmap_hva_elsewhere(t, self->m->kvm);
 	self->ended = true;
 	task_wake(self->m->t, task_now(t));
 	return err;

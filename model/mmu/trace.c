@@ -45,6 +45,7 @@ void kvm_trace(struct task *t, struct kvm *kvm, const struct kvm_vcpu *v, struct
 {
 	e->vcpu = v ? v->id : UINT32_MAX;
 	e->rip = v ? v->rip : 0;
+	e->task = task_id(t);
 	e->time = task_now(t);
 	kvm->observer->event(kvm->observer->ctx, e);
 }

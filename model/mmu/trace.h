@@ -120,6 +120,7 @@ enum spte_grants { SPTE_NOT_PRESENT, SPTE_READ_ONLY, SPTE_WRITABLE };
 struct kvm_trace_event {
 	enum kvm_trace_id id;
 	uint32_t vcpu; /* UINT32_MAX: none */
+	uint32_t task; /* task_id() of whose thread it was in */
 	cycles_t time;
 	uint64_t rip; /* of the instruction that the vCPU fetched last */
 	uint64_t

@@ -215,8 +215,32 @@ static void a_file(void)
 	CU_ASSERT_EQUAL(p[1].nr_dirty, 3);
 	CU_ASSERT_EQUAL(p[1].round, 2);
 	CU_ASSERT_EQUAL(p[1].n_lines, 0);
+	CU_ASSERT_EQUAL(p[0].threads, 1);
 	CU_ASSERT_EQUAL(r->phases.left_out[LEFT_OUT_TIMER], 2);
 	CU_ASSERT_EQUAL(r->phases.left_out[LEFT_OUT_OUTSIDE], 1);
+	trace_recording_free(r);
+}
+
+/* Of two threads the one that was made first comes first, whatever ran first. */
+static void two_threads(void)
+{
+	static const char text[] =
+		"CASE name=H mmu=npt1-tdp0 slot_pages=64 guest_pte=4k\n"
+		" a-b-95 [000] ..... 1.000001: tracing_mark_write: PHASE x nr=-1 round=-1\n"
+		" a-b-97 [000] ..... 1.000002: kvm_fpu: load\n"
+		" a-b-96 [000] ..... 1.000003: kvm_fpu: unload\n"
+		" a-b-97 [000] ..... 1.000004: kvm_entry: vcpu 1, rip 0x1040\n"
+		" a-b-96 [000] ..... 1.000005: kvm_entry: vcpu 0, rip 0x1040\n"
+		" a-b-95 [000] ..... 1.000006: tracing_mark_write: ENDPHASE\n";
+	static const unsigned long order[] = {4, 6, 3, 5};
+	struct trace_recording *r;
+
+	write_file(text, strlen(text));
+	CU_ASSERT_EQUAL_FATAL(trace_recording_load(path, NULL, &r), 0);
+	CU_ASSERT_EQUAL(r->phases.phase[0].threads, 2);
+	CU_ASSERT_EQUAL_FATAL(r->phases.phase[0].n_lines, 4);
+	for (int i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(r->phases.phase[0].lines[i].number, order[i]);
 	trace_recording_free(r);
 }
 
@@ -262,6 +286,7 @@ static CU_TestInfo tests[] = {{"what a kernel prints", what_a_kernel_prints},
 			      {"damaged lines", damaged_lines},
 			      {"fields that differ", fields_that_differ},
 			      {"a file", a_file},
+			      {"two threads", two_threads},
 			      {"damaged files", damaged_files},
 			      CU_TEST_INFO_NULL};
 

@@ -17,7 +17,7 @@
 
 struct options {
 	const char *matrix;
-	const char *cases, *mmus;
+	const char *cases, *mmus, *programs;
 	const char *profile, *fit;
 	const char *evidence, *recipe;
 	bool fitted[N_COUNTS]; /* what --fit names */
@@ -150,6 +150,8 @@ static int validate_matrix(const struct options *o)
 		return EXIT_USAGE;
 	}
 	err = matrix_file_load(o->matrix, &cli_errors, &f);
+	if (!err && o->programs)
+		err = matrix_file_programs(f, o->programs, &cli_errors);
 	code = err		    ? cli_input_exit_code(err)
 	       : !names_known(f, o) ? EXIT_USAGE
 	       : o->cost	    ? validate_costs(f, o, profile)
@@ -197,7 +199,7 @@ static int validate_sequences(const struct options *o, char *const *paths, int n
 
 static int validate_evidence(const struct verb *verb, const struct options *o)
 {
-	if (o->cases || o->mmus || o->cost || o->check || o->profile)
+	if (o->cases || o->mmus || o->cost || o->check || o->profile || o->programs)
 		return cli_usage(
 			verb, "--case, --mmu, --cost, --prices, --check and --profile are about a "
 			      "--matrix FILE.csv");
@@ -212,6 +214,7 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 	static const struct option options[] = {{"matrix", required_argument, NULL, 'm'},
 						{"case", required_argument, NULL, 'c'},
 						{"mmu", required_argument, NULL, 'u'},
+						{"programs", required_argument, NULL, 'g'},
 						{"profile", required_argument, NULL, 'p'},
 						{"cost", no_argument, NULL, 'C'},
 						{"prices", no_argument, NULL, 'P'},
@@ -241,6 +244,9 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 			break;
 		case 'u':
 			o.mmus = optarg;
+			break;
+		case 'g':
+			o.programs = optarg;
 			break;
 		case 'p':
 			o.profile = optarg;
@@ -291,7 +297,7 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 	}
 	if (o.first_divergence) {
 		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.profile || o.fit ||
-		    o.cost || o.check || o.csv || o.vcpus)
+		    o.programs || o.cost || o.check || o.csv || o.vcpus)
 			return cli_usage(verb, "--first-divergence goes with --context and --json "
 					       "only");
 		if (optind == argc)
@@ -358,6 +364,7 @@ const struct verb verb_validate = {
 		 "  --matrix FILE.csv  the reference: one row per measured quantity\n"
 		 "  --case A,B         only these cases\n"
 		 "  --mmu NAME,...     only these MMUs\n"
+		 "  --programs DIR     cases that are not built in are op programs, DIR/CASE.ops\n"
 		 "  --cost             compare what GET_DIRTY_LOG costs (case B, insns_min):\n"
 		 "                     prices are fitted on up to 200 dirty pages, the other rows\n"
 		 "                     and the crossover of walk and mask predicted within 5 %\n"

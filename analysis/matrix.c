@@ -329,11 +329,11 @@ static int add_to_phase(struct comparison *c, size_t index)
 /* Why this configuration cannot be run at all, or NULL. */
 static const char *refused(const struct matrix_config *conf, char *room, size_t len)
 {
-	if (!matrix_has_case(conf->test_case))
+	if (!conf->program && !matrix_has_case(conf->test_case))
 		snprintf(room, len, "case %s", conf->test_case);
 	else if (conf->mmu_kind < 0)
 		snprintf(room, len, "MMU %s", conf->mmu);
-	else if (!matrix_case_on(conf->test_case, (enum mmu_kind)conf->mmu_kind))
+	else if (!conf->program && !matrix_case_on(conf->test_case, (enum mmu_kind)conf->mmu_kind))
 		snprintf(room, len, "case %s on MMU %s", conf->test_case, conf->mmu);
 	else if (!conf->dirty)
 		snprintf(room, len, "kvm_mode %s", conf->mode);
@@ -349,6 +349,7 @@ static int run_config(struct comparison *c, const struct matrix_select *sel)
 	const struct matrix_config *conf = &c->f->configs[c->config];
 	struct matrix_round *rounds;
 	struct matrix_opts o = {.test_case = conf->test_case,
+				.program = conf->program,
 				.mmu = (enum mmu_kind)conf->mmu_kind,
 				.guest = conf->guest,
 				.dirty = conf->dirty,

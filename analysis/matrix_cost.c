@@ -123,6 +123,7 @@ int cost_run(struct cost_result *r, size_t config, const struct matrix_select *s
 	const struct matrix_config *c = &r->file->configs[config];
 	struct simulation s = {.r = r, .config = config};
 	const struct matrix_opts o = {.test_case = c->test_case,
+				      .program = c->program,
 				      .mmu = (enum mmu_kind)c->mmu_kind,
 				      .guest = c->guest,
 				      .dirty = c->dirty,

@@ -84,7 +84,8 @@ static int find_pte(const char *name, enum matrix_guest guest)
 
 bool matrix_config_modelled(const struct matrix_config *c)
 {
-	return c->mmu_kind >= 0 && matrix_case_on(c->test_case, (enum mmu_kind)c->mmu_kind);
+	return c->mmu_kind >= 0 &&
+	       (c->program || matrix_case_on(c->test_case, (enum mmu_kind)c->mmu_kind));
 }
 
 static enum quantity_kind find_kind(const char *quantity)
@@ -342,6 +343,7 @@ void matrix_file_free(struct matrix_file *f)
 		HASH_DEL(f->pool, t); // NOLINT(clang-analyzer-unix.Malloc)
 		free(t);
 	}
+	matrix_programs_free(f);
 	free(f->rows);
 	free(f->configs);
 	free(f);

@@ -54,8 +54,9 @@ struct matrix_config {
 	/* what they mean to the model */
 	int mmu_kind; /* enum mmu_kind, or -1: not modelled */
 	enum matrix_guest guest;
-	const char *dirty; /* policy; NULL: no such mode */
-	int pte_kind;	   /* enum matrix_pte, or -1 */
+	const char *dirty;		   /* policy; NULL: no such mode */
+	int pte_kind;			   /* enum matrix_pte, or -1 */
+	const struct ops_program *program; /* the case is this one; NULL: built in, or none */
 };
 
 struct matrix_file {
@@ -65,6 +66,7 @@ struct matrix_file {
 	struct matrix_config *configs; /* in the order of their first rows */
 	size_t n_configs;
 	struct text_pool *pool;
+	struct matrix_program *programs;
 };
 
 /* Errors: those of csv_read(); KVMSIM_EPARSE with line for a value that is no number, a row
@@ -72,6 +74,13 @@ struct matrix_file {
 int matrix_file_load(const char *path, const struct kvmsim_errsink *errors,
 		     struct matrix_file **out);
 void matrix_file_free(struct matrix_file *f);
+
+/* The cases that are not built in are the op programs @dir/CASE.ops, where there is such a file.
+ * Errors: KVMSIM_EPARSE with file and line, KVMSIM_EIO, KVMSIM_ENOMEM. */
+int matrix_file_programs(struct matrix_file *f, const char *dir,
+			 const struct kvmsim_errsink *errors);
+/* For matrix_file_free(). */
+void matrix_programs_free(struct matrix_file *f);
 
 /* The interned text, or NULL when out of memory. */
 const char *matrix_file_text(struct matrix_file *f, const char *text);

@@ -251,7 +251,7 @@ int matrix_run(const struct matrix_opts *opts)
 	struct matrix *m;
 	int err;
 
-	if (!c)
+	if (!c && !opts->program)
 		return kvmsim_err(opts->errors, KVMSIM_ENOENT, "no case '%s' in the matrix",
 				  opts->test_case);
 	err = check_config(opts);
@@ -271,7 +271,7 @@ int matrix_run(const struct matrix_opts *opts)
 	} else {
 		m->o = opts;
 		m->counters.trace = opts->trace;
-		err = c->run(m);
+		err = opts->program ? mx_case_program(m) : c->run(m);
 	}
 	if (m) {
 		free(m->pages);

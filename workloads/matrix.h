@@ -86,8 +86,11 @@ struct matrix_phase {
 /* Called at the end of each phase. 0 to go on; a negative error ends the run. */
 typedef int (*matrix_phase_fn)(void *ctx, const struct matrix_phase *p);
 
+struct ops_program;
+
 struct matrix_opts {
-	const char *test_case; /* "A" */
+	const char *test_case;		   /* "A" */
+	const struct ops_program *program; /* the case is this one; NULL: one that is built in */
 	enum mmu_kind mmu;
 	enum matrix_guest guest;
 	const char *dirty; /* policy of GET_DIRTY_LOG; NULL: the preset's. Cases C have their own */

@@ -6,21 +6,52 @@
 #define OP_BYTES  16
 #define LIST_ROOM (MX_VCPU_ENTRIES * 4 * MX_VCPUS)
 
-/* Where the interpreter's instructions are, in bytes from MX_CODE_INTERP: the access of each op,
- * of a 64-bit guest and of a 32-bit one, which has no 8-byte accesses, INVLPG and MOV to CR3. */
-static const unsigned offset64[N_MX_OPS] = {49, 53, 57, 61, 66, 71, 76, 80, 85, 88};
-static const unsigned offset32[N_MX_OPS] = {30, 34, 38, 0, 0, 0, 42, 0, 46, 49};
+/* The code of the interpreter: where it is, and in bytes from there each op's access, of a 64-bit
+ * guest and of a 32-bit one, which has no 8-byte accesses, INVLPG and MOV to CR3; and how many
+ * instructions find out which op it is: a decrement for each up to its number and a branch for each
+ * of them that there is. OUT comes where no branch was taken. */
+struct interp_code {
+	uint64_t rip;
+	unsigned offset[N_MX_OPS], tests[N_MX_OPS];
+};
+
+static const struct interp_code reference64 = {
+	.rip = MX_CODE_INTERP,
+	.offset = {49, 53, 57, 61, 66, 71, 76, 80, 85, 88},
+	.tests = {18, 2, 4, 6, 8, 10, 12, 14, 16, 18},
+};
+static const struct interp_code reference32 = {
+	.rip = MX_CODE_INTERP,
+	.offset = {30, 34, 38, 0, 0, 0, 42, 0, 46, 49},
+	.tests = {14, 2, 4, 0, 0, 0, 9, 0, 12, 14},
+};
+/* Of op programs: tests/kernel/guest_ops.c. */
+static const struct interp_code program64 = {
+	.rip = MX_CODE_OPS,
+	.offset = {53, 57, 61, 65, 70, 75, 80, 84, 89, 92, 96},
+	.tests = {20, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20},
+};
+static const struct interp_code program32 = {
+	.rip = MX_CODE_OPS,
+	.offset = {33, 37, 41, 0, 0, 0, 45, 0, 49, 52, 56},
+	.tests = {16, 2, 4, 0, 0, 0, 9, 0, 12, 14, 16},
+};
 /* The access's length; the jump back to the interpreter's beginning comes after it. */
-static const unsigned length[N_MX_OPS] = {2, 2, 2, 3, 3, 3, 2, 3, 1, 2};
+static const unsigned length[N_MX_OPS] = {2, 2, 2, 3, 3, 3, 2, 3, 1, 2, 3};
 
-/* Instructions per op: three loads, an addition, the decrements and branches up to the op's, its
- * access, the jump back. OUT comes where no branch was taken. */
-static uint64_t instructions(bool long_mode, enum mx_op what)
+static const struct interp_code *code_of(const struct matrix *m)
 {
-	static const unsigned tests32[N_MX_OPS] = {14, 2, 4, 0, 0, 0, 9, 0, 12, 14};
-	unsigned tests = what == MX_OP_OUT ? 2 * (N_MX_OPS - 1) : 2 * what;
+	bool long_mode = mx_guest(m) == GUEST_LONG64;
 
-	return 4 + (long_mode ? tests : tests32[what]) + 2;
+	if (m->o->program)
+		return long_mode ? &program64 : &program32;
+	return long_mode ? &reference64 : &reference32;
+}
+
+/* Per op: three loads, an addition, the tests, its access, the jump back. */
+static uint64_t instructions(const struct interp_code *c, enum mx_op what)
+{
+	return 4 + c->tests[what] + 2;
 }
 
 static uint64_t list_of(const struct kvm_vcpu *v)
@@ -53,6 +84,8 @@ static int access_once(struct kvm_vcpu *v, enum mx_op what, uint64_t address, ui
 		return vcpu_read(v, address, 4, &old);
 	case MX_OP_WRITE4:
 		return vcpu_write(v, address, 4, (uint32_t)value);
+	case MX_OP_WRITE2:
+		return vcpu_write(v, address, 2, (uint16_t)value);
 	case MX_OP_WRITE8:
 		return vcpu_write(v, address, 8, value);
 	case MX_OP_WRITE1:
@@ -101,10 +134,10 @@ static int insn_op(struct matrix *m, uint64_t rip, enum mx_op what, uint64_t add
 /* Ops until OUT has left the guest. */
 static int run_to_out(struct matrix *m)
 {
-	const bool long_mode = m->o->pte != MATRIX_PTE_NONE;
-	const unsigned *offset = long_mode ? offset64 : offset32;
+	const bool long_mode = mx_guest(m) == GUEST_LONG64;
+	const struct interp_code *c = code_of(m);
 	struct mx_interp *in = &m->interp;
-	uint64_t what = 0, address = 0, value = 0, rip = MX_CODE_INTERP;
+	uint64_t what = 0, address = 0, value = 0, rip = c->rip;
 	int err;
 
 	do {
@@ -113,17 +146,17 @@ static int run_to_out(struct matrix *m)
 		err = err ? err
 			  : mx_insn_read(m, in->vcpu, rip + 5, in->at + 8, long_mode ? 8 : 4,
 					 &value);
-		if (!err && (what >= N_MX_OPS || (!long_mode && !offset32[what])))
+		if (!err && (what >= N_MX_OPS || !c->offset[what]))
 			err = kvmsim_err(m->o->errors, KVMSIM_ECHECK,
 					 "phase %s: op %llu is none of the guest's", m->phase,
 					 (unsigned long long)what);
 		in->at += OP_BYTES;
 		if (!err)
-			err = what == MX_OP_OUT ? mx_insn_out(m, in->vcpu, rip + offset[what])
-						: insn_op(m, rip + offset[what], (enum mx_op)what,
-							  address, value);
+			err = what == MX_OP_OUT ? mx_insn_out(m, in->vcpu, rip + c->offset[what])
+						: insn_op(m, rip + c->offset[what],
+							  (enum mx_op)what, address, value);
 		if (!err && what != MX_OP_OUT)
-			err = vcpu_gap(in->vcpu, instructions(long_mode, (enum mx_op)what));
+			err = vcpu_gap(in->vcpu, instructions(c, (enum mx_op)what));
 	} while (!err && what != MX_OP_OUT);
 	return err;
 }

@@ -4,25 +4,6 @@
 
 #include "workloads/matrix_scene.h"
 
-/*
- * The guest's interpreter at MX_CODE_INTERP: it reads 16-byte ops {u32 what, u32 address, u64
- * value} from its vCPU's list pages and does them one after the other. The numbers are what stands
- * in guest memory.
- */
-enum mx_op {
-	MX_OP_OUT, /* leaves KVM_RUN: the end of a list */
-	MX_OP_READ4,
-	MX_OP_WRITE4,
-	MX_OP_WRITE8,
-	MX_OP_INVLPG,
-	MX_OP_MOV_CR3, /* the value */
-	MX_OP_WRITE1,
-	MX_OP_XCHG8,
-	MX_OP_HLT,
-	MX_OP_INC4,
-	N_MX_OPS
-};
-
 /* The list of vCPU @v begins anew; ops are appended to it; a phase runs it to its end, where OUT is
  * appended. What the guest did with devices is the phase's result `user_mmio_exits`. */
 void mx_ops(struct matrix *m, struct kvm_vcpu *v);

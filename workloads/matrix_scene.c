@@ -241,7 +241,7 @@ int mx_log(struct matrix *m, const char *phase, bool on)
 	return err ? err : mx_end(m, NULL, 0);
 }
 
-static int get_slot(struct matrix *m, const char *phase, uint32_t slot, uint64_t pages)
+int mx_get_slot(struct matrix *m, const char *phase, uint32_t slot, uint64_t pages)
 {
 	uint64_t words = (pages + 63) / 64;
 	int64_t n_dirty = 0;
@@ -258,7 +258,7 @@ static int get_slot(struct matrix *m, const char *phase, uint32_t slot, uint64_t
 
 int mx_get(struct matrix *m, const char *phase)
 {
-	return get_slot(m, phase, MX_SLOT, m->o->slot_pages);
+	return mx_get_slot(m, phase, MX_SLOT, m->o->slot_pages);
 }
 
 int mx_log_slot0(struct matrix *m, const char *phase)
@@ -276,7 +276,7 @@ int mx_get_slot0_k(struct matrix *m, const char *base, int k)
 
 	snprintf(phase, sizeof(phase), "%s_k%d", base, k);
 	mx_key(m, m->pattern, m->nr_dirty, k);
-	return get_slot(m, phase, SLOT0, MX_SLOT0_PAGES);
+	return mx_get_slot(m, phase, SLOT0, MX_SLOT0_PAGES);
 }
 
 int mx_clear(struct matrix *m, const char *phase, uint64_t chunk)

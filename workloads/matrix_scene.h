@@ -6,50 +6,12 @@
 #include "model/guest/vm.h"
 #include "model/mmu/trace.h"
 #include "workloads/matrix.h"
+#include "workloads/matrix_layout.h"
 
 /*
  * What the cases are written with: a fresh VM, phases in it, the guest's loops, the ioctls.
  * Private to the matrix. A function returns 0 or a negative error; cases pass it on.
  */
-
-/* Where things are in the guest (guest-physical; the long-mode guest maps them at the same
- * virtual addresses). */
-#define MX_CODE_WRITE	  0x1000ull
-#define MX_CODE_READ	  0x1040ull
-#define MX_CODE_INC	  0x1080ull
-#define MX_CODE_MIXED	  0x10c0ull
-#define MX_CODE_INTERP	  0x1100ull
-#define MX_LEFT(vcpu)	  (0x9000ull + (vcpu)*8) /* turns of MX_CODE_MIXED left */
-#define MX_LIST		  0x100000ull
-#define MX_LIST_PAGES	  16ull
-#define MX_LIST_ENTRIES	  (MX_LIST_PAGES * 4096 / 4)
-#define MX_VCPUS	  2ull /* at most; of two each has half of the lists' room */
-#define MX_VCPU_ENTRIES	  (MX_LIST_ENTRIES / MX_VCPUS)
-#define MX_SLOT0_PAGES	  512ull
-#define MX_SLOT		  1 /* the test pages */
-#define MX_TEST		  0x10000000ull
-#define MX_TEST_PAGE(i)	  (MX_TEST + (i)*4096ull)
-#define MX_MAX_CHUNKS	  63ull /* 4K tables for the test pages end where the device's begins */
-#define MX_MAX_SLOT_PAGES (1ull << 17) /* up to 0x30000000 */
-
-/* The guest's page tables. 4K tables of the test pages end where the device's table begins. */
-#define MX_PML4		  0x10000ull
-#define MX_PDPT		  0x11000ull
-#define MX_PD(g)	  (0x12000ull + (g)*0x1000ull)
-#define MX_PT_LOW	  0x20000ull
-#define MX_PT_TEST(i)	  (0x21000ull + (i)*0x1000ull)
-#define MX_PT_MMIO	  0x60000ull
-#define MX_ROOT1	  0x16000ull	/* a second root; of PAE its directories follow */
-#define MX_MMIO		  0xe0000000ull /* no slot is here, but for a while in case E */
-#define MX_TABLE_ENTRY	  0x27ull	/* P RW US A */
-#define MX_LEAF_4K	  0x67ull	/* P RW US A D */
-#define MX_LEAF_2M	  0xe7ull	/* the same, and PS */
-#define MX_ACCESSED_DIRTY 0x60ull
-#define MX_PRESENT	  1ull
-#define MX_WRITABLE	  2ull
-#define MX_USER		  4ull
-#define MX_PAGE_SIZE	  0x80ull
-#define MX_NX		  (1ull << 63)
 
 /* ---- counting (matrix_events.c) ---- */
 
@@ -124,6 +86,7 @@ struct matrix {
 	int (*prepare)(struct matrix *m); /* before `setup`; may be NULL */
 	int turn;			  /* of a case that makes the same VM several times */
 	int64_t device_pages;		  /* case E's */
+	struct mx_unrolled *unrolled;	  /* an op program\'s statements that are yet to be done */
 	int (*body)(struct matrix *m);
 	struct sim *sim;
 	struct task *t;
@@ -201,7 +164,9 @@ int mx_halves(struct matrix *m, const char *phase, uint64_t code, bool threads);
 int mx_log(struct matrix *m, const char *phase, bool on);
 /* The same without a phase. */
 int mx_set_log(struct matrix *m, bool on);
-/* One phase: GET_DIRTY_LOG of slot 1. */
+/* One phase: GET_DIRTY_LOG of slot @slot, which has so many pages, not more than slot 0 or 1. */
+int mx_get_slot(struct matrix *m, const char *phase, uint32_t slot, uint64_t pages);
+/* The same of slot 1. */
 int mx_get(struct matrix *m, const char *phase);
 /* One phase: slot 0, which has the guest's tables, begins to be logged; and GET_DIRTY_LOG of it,
  * the phase is called @base_k@k, its round is @k. */
@@ -294,6 +259,7 @@ int mx_case_j_mid(struct matrix *m);
 int mx_case_j_absent(struct matrix *m);
 int mx_case_j_huge(struct matrix *m);
 int mx_case_modes(struct matrix *m);
+int mx_case_program(struct matrix *m);
 int mx_case_n(struct matrix *m);
 
 #endif

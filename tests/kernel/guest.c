@@ -48,7 +48,7 @@ static const struct {
 static const uint8_t empty_code[] = {0x90, 0xe6, 0x10};
 #define EMPTY_GPA (CODE_GPA + 0x100)
 
-static uint8_t *map_memory(uint64_t bytes, bool huge, bool touch)
+uint8_t *guest_map_memory(uint64_t bytes, bool huge, bool touch)
 {
 	/* Reserve one huge page more, to begin at a 2 MiB boundary as a real VMM's memory does. */
 	uint8_t *p = mmap(NULL, bytes + HUGE_BYTES, PROT_READ | PROT_WRITE,
@@ -67,8 +67,8 @@ static uint8_t *map_memory(uint64_t bytes, bool huge, bool touch)
 	return start;
 }
 
-static void set_slot(struct guest *g, uint32_t slot, uint64_t gpa, uint64_t bytes, uint8_t *hva,
-		     uint32_t flags)
+void guest_set_slot(struct guest *g, uint32_t slot, uint64_t gpa, uint64_t bytes, uint8_t *hva,
+		    uint32_t flags)
 {
 	struct kvm_userspace_memory_region region = {
 		.slot = slot,
@@ -158,14 +158,14 @@ void guest_create(struct guest *g, const struct guest_opts *opts)
 	enable_manual(g, opts->manual);
 	enable_ring(g);
 
-	g->low = map_memory(SLOT0_BYTES, false, true);
+	g->low = guest_map_memory(SLOT0_BYTES, false, true);
 	memset(g->low, 0, SLOT0_BYTES);
-	g->mem = map_memory(opts->slot_pages * PAGE_BYTES, opts->huge, !opts->absent);
+	g->mem = guest_map_memory(opts->slot_pages * PAGE_BYTES, opts->huge, !opts->absent);
 	guest_build_tables(g);
 	for (unsigned i = 0; i < sizeof(loop_code) / sizeof(loop_code[0]); i++)
 		memcpy(g->low + loop_code[i].gpa, loop_code[i].bytes, sizeof(loop_code[i].bytes));
 	memcpy(g->low + EMPTY_GPA, empty_code, sizeof(empty_code));
-	set_slot(g, 0, 0, SLOT0_BYTES, g->low, 0);
+	guest_set_slot(g, 0, 0, SLOT0_BYTES, g->low, 0);
 	guest_log(g, opts->logged);
 
 	int bytes = ioctl(g->kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
@@ -188,6 +188,9 @@ void guest_destroy(struct guest *g)
 	close(g->kvm);
 	munmap(g->mem, g->opts.slot_pages * PAGE_BYTES);
 	munmap(g->low, SLOT0_BYTES);
+	for (unsigned i = 0; i < GUEST_MORE_SLOTS; i++)
+		if (g->more[i])
+			munmap(g->more[i], GUEST_MORE_PAGES * PAGE_BYTES);
 }
 
 void guest_set_regs(struct guest *g, unsigned vcpu, uint64_t rip, uint64_t count)
@@ -287,7 +290,12 @@ static bool go_on(struct guest *g, unsigned vcpu)
 	while (ioctl(g->vcpu[vcpu], KVM_RUN, 0) < 0)
 		if (errno != EINTR && errno != EAGAIN)
 			die_errno("KVM_RUN");
-	switch (g->run[vcpu]->exit_reason) {
+	uint32_t reason = g->run[vcpu]->exit_reason;
+	if (g->with_devices && (reason == KVM_EXIT_MMIO || reason == KVM_EXIT_HLT)) {
+		g->mmio += reason == KVM_EXIT_MMIO;
+		return true;
+	}
+	switch (reason) {
 	case KVM_EXIT_IO:
 		return false;
 	case KVM_EXIT_MMIO: /* a store to a slot that is read-only: it goes nowhere */
@@ -300,8 +308,7 @@ static bool go_on(struct guest *g, unsigned vcpu)
 		guest_reset_rings(g);
 		return true;
 	default:
-		die("the guest left with exit reason %u, not with its OUT",
-		    g->run[vcpu]->exit_reason);
+		die("the guest left with exit reason %u, not with its OUT", reason);
 	}
 }
 
@@ -313,8 +320,9 @@ void guest_run(struct guest *g, unsigned vcpu)
 
 void guest_log(struct guest *g, bool on)
 {
-	set_slot(g, 1, TEST_GPA, g->opts.slot_pages * PAGE_BYTES, g->mem,
-		 (on ? KVM_MEM_LOG_DIRTY_PAGES : 0) | (g->opts.readonly ? KVM_MEM_READONLY : 0));
+	guest_set_slot(g, 1, TEST_GPA, g->opts.slot_pages * PAGE_BYTES, g->mem,
+		       (on ? KVM_MEM_LOG_DIRTY_PAGES : 0) |
+			       (g->opts.readonly ? KVM_MEM_READONLY : 0));
 }
 
 void guest_get_dirty_log(struct guest *g, uint64_t *bitmap)

@@ -49,6 +49,9 @@ struct guest_opts {
 #define GUEST_MAX_SLOT_PAGES 16384u /* what the page list and the 4K tables have room for */
 #define GUEST_MAX_VCPUS	     2u	    /* which share the room for page lists */
 
+#define GUEST_MORE_SLOTS 6u
+#define GUEST_MORE_PAGES 512u /* at most, each */
+
 struct guest {
 	struct guest_opts opts;
 	int kvm, vm, vcpu[GUEST_MAX_VCPUS];
@@ -57,8 +60,11 @@ struct guest {
 	struct guest_regs {
 		uint64_t cr0, cr3, cr4, efer;
 		unsigned cpl;
-	} regs;		    /* of vCPU 0, and of a new one */
-	uint8_t *low, *mem; /* host memory of slots 0 and 1 */
+	} regs;				 /* of vCPU 0, and of a new one */
+	uint8_t *low, *mem;		 /* host memory of slots 0 and 1 */
+	uint8_t *more[GUEST_MORE_SLOTS]; /* of slots 2 and so on, once they were made */
+	bool with_devices; /* reads and stores where no slot is, and HLT, are no failure */
+	uint64_t mmio;	   /* such accesses, by guest_run() */
 	struct guest_ring {
 		struct kvm_dirty_gfn *entry;
 		uint64_t next; /* to be collected */
@@ -98,6 +104,11 @@ uint64_t guest_turns_left(const struct guest *g, unsigned vcpu);
  * that one, resets all and goes on. */
 void guest_run(struct guest *g, unsigned vcpu);
 
+/* Host memory that begins at a 2 MiB boundary. */
+uint8_t *guest_map_memory(uint64_t bytes, bool huge, bool touch);
+/* KVM_SET_USER_MEMORY_REGION. */
+void guest_set_slot(struct guest *g, uint32_t slot, uint64_t gpa, uint64_t bytes, uint8_t *hva,
+		    uint32_t flags);
 /* KVM_SET_USER_MEMORY_REGION on slot 1: dirty logging on or off. */
 void guest_log(struct guest *g, bool on);
 /* KVM_GET_DIRTY_LOG of slot 1; @bitmap has (slot_pages + 63) / 64 words. */

@@ -8,22 +8,28 @@
 
 #include "tests/kernel/events.h"
 #include "tests/kernel/guest_modes.h"
+#include "tests/kernel/record_ops.h"
 #include "tests/kernel/vmm.h"
 
 /* With -icount shift=0 one tick of the TSC is one instruction. */
-static uint64_t read_tsc(void)
+uint64_t read_tsc(void)
 {
 	uint32_t low, high;
 	__asm__ volatile("lfence; rdtsc; lfence" : "=a"(low), "=d"(high) : : "memory");
 	return (uint64_t)high << 32 | low;
 }
 
-static void run_phase(struct recorder *r, const char *phase)
+void recorder_run(struct recorder *r, unsigned vcpu, const char *phase)
 {
 	phase_begin(r, phase);
 	uint64_t start = read_tsc();
-	guest_run(&r->guest, 0);
+	guest_run(&r->guest, vcpu);
 	phase_end(r, read_tsc() - start);
+}
+
+static void run_phase(struct recorder *r, const char *phase)
+{
+	recorder_run(r, 0, phase);
 }
 
 struct thread {
@@ -134,7 +140,7 @@ static void leave_a_stack(void)
 		die("no thread");
 }
 
-static void new_vm(struct recorder *r, const struct statement *s)
+void recorder_new_vm(struct recorder *r, const struct statement *s)
 {
 	struct guest_opts opts = {
 		.slot_pages = r->opts.slot_pages,
@@ -248,7 +254,7 @@ static void execute(struct recorder *r, const struct statement *s)
 	uint64_t start;
 	switch (s->op) {
 	case OP_VM:
-		new_vm(r, s);
+		recorder_new_vm(r, s);
 		break;
 	case OP_SETUP:
 		guest_load_setup(&r->guest);
@@ -371,6 +377,8 @@ static size_t run_sweep(struct recorder *r, size_t at)
 static void run_program(struct recorder *r)
 {
 	const struct program *p = r->opts.program;
+	if (r->opts.ops)
+		record_ops(r);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct statement *s = &p->statement[i];
 		if (s->op == OP_SWEEP)

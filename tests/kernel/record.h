@@ -7,14 +7,16 @@
 
 #include "tests/kernel/guest.h"
 #include "tests/kernel/program.h"
+#include "workloads/ops_program.h"
 
 /*
  * Runs a page-list program on the kernel and writes what each phase did, as CSV rows in the
  * columns that `kvmsim validate --matrix` reads. README.md says what each column holds.
  */
 struct record_opts {
-	const struct program *program;
-	const char *mmu; /* the column's word */
+	const struct program *program; /* of an op program, the name only */
+	const struct ops_program *ops; /* NULL: none */
+	const char *mmu;	       /* the column's word */
 	uint64_t slot_pages;
 	enum guest_kind kind;
 	enum guest_pte pte;

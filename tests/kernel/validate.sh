@@ -87,10 +87,10 @@ for module in irqbypass kvm kvm-amd; do
 done
 
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O2 -static -I. -o "$work/root/init" $src/*.c \
-	workloads/parallel.c ||
+	workloads/ops_expr.c workloads/ops_program.c workloads/parallel.c ||
 	fail "the recorder does not build"
 cp "$plan" "$work/root/plan" || fail "cannot write to $work"
-cp $src/cases/*.case "$work/root/cases/" || fail "cannot write to $work"
+cp $src/cases/*.case $src/cases/*.ops "$work/root/cases/" || fail "cannot write to $work"
 mkdir "$work/root/dev" "$work/root/sys" || fail "cannot write to $work"
 # The same bytes for the same content, since the guest's timing follows from them.
 find "$work/root" -exec touch -d @0 {} +

@@ -189,11 +189,28 @@ static void record_costs(const struct record_opts *opts)
 	record_insns(opts, INSNS_TIMES);
 }
 
+/* False: there is no op program of that name. */
+static bool read_ops(struct ops_program *ops, const char *name)
+{
+	static char text[32768], error[256];
+	char path[64];
+	snprintf(path, sizeof(path), "/cases/%s.ops", name);
+	long bytes = read_text(path, text, sizeof(text));
+	if (bytes < 0)
+		return false;
+	if (bytes == (long)sizeof(text) - 1)
+		die("%s: longer than %zu bytes", path, sizeof(text) - 2);
+	if (ops_parse(ops, text, path, error, sizeof(error)))
+		die("%s", error);
+	return true;
+}
+
 /* @name: of the program; NULL: parallel. */
 static void run(const struct mmu *mmu, const char *name, bool text, const char *slot_pages,
 		const char *pte)
 {
 	static struct program program;
+	static struct ops_program ops;
 	const char *what = name ? name : "parallel";
 	char path[64];
 	if (!mmu || !slot_pages || !pte)
@@ -215,8 +232,14 @@ static void run(const struct mmu *mmu, const char *name, bool text, const char *
 		die("plan: cannot run %s on %s with %s pages, guest PTEs %s", what, mmu->name,
 		    slot_pages, pte);
 	if (name) {
-		snprintf(path, sizeof(path), "/cases/%s.case", name);
-		program_read(&program, path);
+		if (read_ops(&ops, name)) {
+			memset(&program, 0, sizeof(program));
+			memcpy(program.case_name, ops.name, sizeof(ops.name));
+			opts.ops = &ops;
+		} else {
+			snprintf(path, sizeof(path), "/cases/%s.case", name);
+			program_read(&program, path);
+		}
 		if (text) {
 			record(&opts, record_text, what);
 		} else {

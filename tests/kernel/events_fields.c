@@ -130,6 +130,11 @@ static void format_mmio(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
 	put_word(buf, size, types, N_ELEMENTS(types), v[0], "");
 }
 
+static void format_match_mmio(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
+{
+	snprintf(buf, size, "%s,%s", v[0] ? "write" : "read", v[1] ? "gpa" : "gva");
+}
+
 static void format_userspace_exit(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
 {
 	static const struct word reasons[] = {
@@ -167,7 +172,8 @@ static const struct event_detail details[] = {
 	{"kvm_mmu_walker_error", {{"pferr", EC_LOW}}, format_hex},
 	{"fast_page_fault", {{"ret", 0xff}}, format_fast_fault},
 	{"check_mmio_spte", {{"kvm_gen", UINT64_MAX}, {"spte_gen", UINT64_MAX}}, format_check_mmio},
-	{"kvm_mmio", {{"type", UINT32_MAX}}, format_mmio},
+	{"kvm_mmio", {{"type", 0xff}}, format_mmio},
+	{"vcpu_match_mmio", {{"write", 1}, {"gpa_match", 1}}, format_match_mmio},
 	{"kvm_userspace_exit",
 	 {{"reason", UINT32_MAX}, {"errno", UINT32_MAX}},
 	 format_userspace_exit},

@@ -117,7 +117,7 @@ void guest_ops_load(struct guest_ops *o)
 	guest_set_regs(o->guest, o->vcpu, MX_CODE_OPS, 0);
 }
 
-static uint8_t *memory_of(struct guest *g, uint32_t slot, uint64_t pages)
+uint8_t *guest_slot_memory(struct guest *g, uint32_t slot, uint64_t pages)
 {
 	if (slot < 2)
 		return slot ? g->mem : g->low;
@@ -127,11 +127,6 @@ static uint8_t *memory_of(struct guest *g, uint32_t slot, uint64_t pages)
 	if (!g->more[slot - 2])
 		g->more[slot - 2] = guest_map_memory(GUEST_MORE_PAGES * PAGE_BYTES, false, true);
 	return g->more[slot - 2];
-}
-
-void guest_change_slot(struct guest *g, uint32_t slot, uint64_t gpa, uint64_t pages, uint32_t flags)
-{
-	guest_set_slot(g, slot, gpa, pages * PAGE_BYTES, memory_of(g, slot, pages), flags);
 }
 
 void guest_limit_mmu_pages(struct guest *g, uint64_t n)

@@ -19,9 +19,8 @@ struct guest_ops {
 void guest_ops_append(struct guest_ops *o, enum mx_op what, uint64_t address, uint64_t value);
 void guest_ops_load(struct guest_ops *o);
 
-/* KVM_SET_USER_MEMORY_REGION of any slot; 0 pages delete it. */
-void guest_change_slot(struct guest *g, uint32_t slot, uint64_t gpa, uint64_t pages,
-		       uint32_t flags);
+/* The host memory of any slot, mapped when it is asked for first. */
+uint8_t *guest_slot_memory(struct guest *g, uint32_t slot, uint64_t pages);
 void guest_limit_mmu_pages(struct guest *g, uint64_t n);
 /* KVM_GET_DIRTY_LOG of @slot. */
 void guest_get_slot_log(struct guest *g, uint32_t slot, uint64_t *bitmap);

@@ -51,9 +51,10 @@ static void change_slot(struct recorder *r, const struct ops_statement *s,
 {
 	uint32_t slot = (uint32_t)ops_value(s->arg[0], v);
 	uint64_t gpa = ops_value(s->arg[1], v), pages = ops_value(s->arg[2], v), start;
+	uint8_t *memory = guest_slot_memory(&r->guest, slot, pages);
 	phase_begin(r, s->phase);
 	start = read_tsc();
-	guest_change_slot(&r->guest, slot, gpa, pages, s->flags);
+	guest_set_slot(&r->guest, slot, gpa, pages * PAGE_BYTES, memory, s->flags);
 	phase_end(r, read_tsc() - start);
 }
 

@@ -143,7 +143,7 @@ judge() { # FILE VALIDATE-OPTION...
 	esac
 }
 if [ "$(wc -l <"$cache/result.csv")" -gt 1 ]; then
-	judge "$cache/result.csv" --matrix "$cache/result.csv"
+	judge "$cache/result.csv" --matrix "$cache/result.csv" --programs $src/cases
 fi
 for file in "$cache"/traces/*.txt; do
 	[ -f "$file" ] || continue

@@ -352,7 +352,7 @@ static int print_verdicts(const struct compare_view *v, FILE *to)
 			err = KVMSIM_ENOMEM;
 		free(text);
 	}
-	return err;
+	return err ? err : run_print_spte_evidence(&o->run, v->preset, "  spte policy ", to);
 }
 
 int compare_print(const struct compare_view *v, FILE *to)

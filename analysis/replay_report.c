@@ -222,6 +222,7 @@ int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 		return KVMSIM_ENOMEM;
 	fprintf(to, "\nEvidence for %s: %s.\n", o->dirty, evidence);
 	free(evidence);
+	err = err ? err : run_print_spte_evidence(o, r->preset, "Evidence for spte policy ", to);
 	err = err ? err : unpriced_print(&u, to);
 	fprintf(to, "Checks: the ledger's sum is the elapsed time of all %zu tasks", r->n_tasks);
 	if (r->checked)

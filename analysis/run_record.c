@@ -20,15 +20,21 @@ const char *run_cpu(const struct run_opts *opts)
 	return p ? p->name : opts->personality;
 }
 
-static const struct policy_proof *proof(const char *dirty, const char *preset, const char *cpu)
+static const struct policy_proof *proof_of(enum policy_family family, const char *policy,
+					   const char *preset, const char *cpu)
 {
 	static const struct policy_proof none;
 	const struct policy_desc *d;
 	struct policy_params params;
 
-	if (policy_parse(FAMILY_DIRTY, dirty, NULL, &d, &params))
+	if (policy_parse(family, policy, NULL, &d, &params))
 		return &none;
 	return policy_proof(d, preset, cpu);
+}
+
+static const struct policy_proof *proof(const char *dirty, const char *preset, const char *cpu)
+{
+	return proof_of(FAMILY_DIRTY, dirty, preset, cpu);
 }
 
 const char *run_evidence(const struct run_opts *opts, const char *dirty, const char *preset)
@@ -48,9 +54,8 @@ enum policy_evidence evidence_on(const char *dirty, const char *preset, const ch
 	return proof(dirty, preset, cpu)->on[mmu];
 }
 
-char *evidence_text(const char *dirty, const char *preset, const char *cpu, enum mmu_kind mmu)
+static char *proof_text(const struct policy_proof *p, enum mmu_kind mmu)
 {
-	const struct policy_proof *p = proof(dirty, preset, cpu);
 	const char *open = " (";
 	char *text = NULL;
 	size_t len;
@@ -79,6 +84,27 @@ char *evidence_text(const char *dirty, const char *preset, const char *cpu, enum
 	return text;
 }
 
+char *evidence_text(const char *dirty, const char *preset, const char *cpu, enum mmu_kind mmu)
+{
+	return proof_text(proof(dirty, preset, cpu), mmu);
+}
+
+int run_print_spte_evidence(const struct run_opts *opts, const char *preset, const char *lead,
+			    FILE *to)
+{
+	char *text;
+
+	if (!opts->spte)
+		return 0;
+	text = proof_text(proof_of(FAMILY_SPTE, opts->spte, preset, run_cpu(opts)),
+			  run_mmu(preset, opts->long_mode));
+	if (!text)
+		return KVMSIM_ENOMEM;
+	fprintf(to, "%s%s: %s.\n", lead, opts->spte, text);
+	free(text);
+	return 0;
+}
+
 void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty,
 		       const char *preset)
 {
@@ -93,6 +119,10 @@ void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty
 	json_put(o, "evidence", json_string(policy_evidence_name(p->on[mmu])));
 	json_put(o, "evidence_elsewhere", elsewhere);
 	json_put(o, "evidence_note", p->why ? json_string(p->why) : json_null());
+	if (!opts->spte)
+		return;
+	p = proof_of(FAMILY_SPTE, opts->spte, preset, run_cpu(opts));
+	json_put(o, "spte_evidence", json_string(policy_evidence_name(p->on[mmu])));
 }
 
 void run_note_fallback(const char *dirty, enum mmu_kind mmu)

@@ -2,6 +2,8 @@
 #ifndef KVMSIM_ANALYSIS_RUN_RECORD_H
 #define KVMSIM_ANALYSIS_RUN_RECORD_H
 
+#include <stdio.h>
+
 #include "analysis/metrics.h"
 #include "analysis/run.h"
 #include "model/policy/policy.h"
@@ -21,6 +23,10 @@ char *run_evidence_text(const struct run_opts *opts, const char *dirty, const ch
 enum policy_evidence evidence_on(const char *dirty, const char *preset, const char *cpu,
 				 enum mmu_kind mmu);
 char *evidence_text(const char *dirty, const char *preset, const char *cpu, enum mmu_kind mmu);
+/* "@leadPOLICY: TEXT." of the spte policy that was asked for; nothing where none was. 0 or
+ * KVMSIM_ENOMEM. */
+int run_print_spte_evidence(const struct run_opts *opts, const char *preset, const char *lead,
+			    FILE *to);
 struct json_t;
 void run_evidence_json(struct json_t *o, const struct run_opts *opts, const char *dirty,
 		       const char *preset);

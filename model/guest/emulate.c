@@ -25,9 +25,14 @@ static void trace_match(struct kvm_vcpu *v, bool write, bool by_gpa)
 			.gfn = e->gpa >> PAGE_SHIFT, .writable = write, .direct = by_gpa);
 }
 
-/* Whether the vCPU remembers e->gpa's page as a device's. */
+#define APIC_DEFAULT_PHYS_BASE 0xfee00000ull
+
+/* Whether e->gpa's page is a device's: the APIC's, whatever slots there are, or one that the vCPU
+ * remembers. */
 static int match_gpa(struct kvm_vcpu *v, bool write)
 {
+	if ((v->emulated.gpa & ~(PAGE_SIZE - 1)) == APIC_DEFAULT_PHYS_BASE)
+		return 1;
 	if (!vcpu_match_mmio_gpa(v, v->emulated.gpa))
 		return 0;
 	trace_match(v, write, true);

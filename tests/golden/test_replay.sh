@@ -124,6 +124,40 @@ amd=$(walks)
 replay 0 "$trace" "$@" --slot vram --json
 ok 'another CPU: fewer walks' [ "${amd:-0}" -lt "$(walks)" ]
 
+# Two pages of a device in turn, and one store to memory: spte policies say what each access costs.
+{
+	echo '1000 0 M 1 0'
+	echo '1004 0 S a5'
+	i=1010
+	while [ $i -lt 1110 ]; do
+		echo "$i 0 w febc3 e1000+mmio+818"
+		echo "$((i + 5)) 0 w febc4 e1000+mmio+0"
+		i=$((i + 10))
+	done
+	echo '1200 0 M 0 0'
+} >"$dir/device.tr"
+run 0 import -o "$dir/device.kvt" "$dir/device.tr"
+count() { awk -v c="\"$1\": {" '$0 ~ c { getline; gsub(/[^0-9]/, ""); print; exit }' "$dir/out"; }
+device() { # POLICY PAGE_FAULTS SLOTS_SEARCHED SPTES_LOOKED_AT
+	device_policy=$1
+	ok "a device: $1" replay 0 "$dir/device.kvt" --dirty mask --profile unit --spte "$1" \
+		--json --check
+	ok "a device: $device_policy: said" says "\"spte\": \"$device_policy\"" out
+	ok "a device: $device_policy: exits" [ "$(count mmio_exit)" = 20 ]
+	ok "a device: $device_policy: faults" [ "$(count page_fault)" = "$2" ]
+	ok "a device: $device_policy: searches" [ "$(count emulator_slot)" = "$3" ]
+	ok "a device: $device_policy: sptes" [ "$(count mmio_spte_check)" = "$4" ]
+}
+device none 21 20 0
+device vcpu-cache 21 0 0
+device mmio-spte 3 0 18
+device mmio-gen,gen-bits=5 3 0 18
+ok 'a device: evidence' replay 0 "$dir/device.kvt" "$@" --spte mmio-gen
+ok 'a device: evidence: said' says '^Evidence for spte policy mmio-gen: oracle-exact on npt0-flat32' out
+refuses 'unknown spte policy' 2 'none, vcpu-cache, mmio-spte, mmio-gen, stale' "$trace" "$@" \
+	--spte mask
+refuses 'unknown spte parameter' 2 'gen-bits' "$trace" "$@" --spte mmio-gen,gen-bits=1
+refuses 'spte policy and store' 2 'excludes' "$trace" "$@" --spte none --store "$dir/no.db"
 ok 'kept' replay 0 "$trace" "$@" --slot vram --store "$dir/runs.db"
 ok 'kept, of another CPU' replay 0 "$trace" "$@" --slot vram --cpu amd --store "$dir/runs.db"
 ok 'kept: twice' run 0 store "$dir/runs.db" check

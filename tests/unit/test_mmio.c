@@ -296,6 +296,34 @@ static void without_sptes_each_access_is_a_full_fault(void)
 	}
 }
 
+/* The APIC's page needs no search in any era; in shadow paging the vCPU's memory is asked first. */
+static int apic(struct scene *s, struct task *t)
+{
+	bool by_gva = s->o->paging == PAGING_SHADOW && s->o->pte != SCENE_FLAT && !s->o->preset;
+
+	(void)t;
+	EQ(scene_setup(s), 0);
+	for (int i = 0; i < 3; i++) {
+		scene_mark(s);
+		EQ(scene_write(s, 0xfee00300, 4, 1), VCPU_USERSPACE);
+		EQ(vcpu_complete_mmio(s->vcpu[0]), 0);
+		EQ(COUNT(s, emulator_slot), 0);
+		EQ(EVENT(s, vcpu_match_mmio), by_gva);
+	}
+	return kvm_check(s->kvm);
+}
+
+static void the_apics_page_is_known(void)
+{
+	struct scene_opts o[] = {long64, flat32, tdp_rmap};
+
+	for (int i = 0; i < 3; i++) {
+		EQ(scene(&o[i], apic), 0);
+		o[i].preset = "2.6.36";
+		EQ(scene(&o[i], apic), 0);
+	}
+}
+
 /* ---- CPUs ---- */
 
 static int misconfigured(struct scene *s, struct task *t)
@@ -438,6 +466,7 @@ static CU_TestInfo tests[] = {
 	{"without_generations_new_slots_zap", without_generations_new_slots_zap},
 	{"a_stale_spte_is_caught", a_stale_spte_is_caught},
 	{"without_sptes_each_access_is_a_full_fault", without_sptes_each_access_is_a_full_fault},
+	{"the_apics_page_is_known", the_apics_page_is_known},
 	{"ept_entries_make_no_sense", ept_entries_make_no_sense},
 	{"reserved_bits_are_in_the_error_code", reserved_bits_are_in_the_error_code},
 	{"no_reserved_bit_no_spte", no_reserved_bit_no_spte},

@@ -42,10 +42,16 @@ static const struct {
 	enum guest_paging_mode mode;
 	bool guest_large;
 } guests[] = {
+	/* who pages does so in long mode, with PAE and with 4-byte entries in turn */
 	{PAGING_SHADOW, GUEST_FLAT32, false}, {PAGING_SHADOW, GUEST_LONG64, false},
 	{PAGING_SHADOW, GUEST_LONG64, true},  {PAGING_TDP, GUEST_FLAT32, false},
 	{PAGING_TDP, GUEST_LONG64, false},    {PAGING_TDP, GUEST_LONG64, true},
 };
+static const enum guest_paging_mode paging_modes[] = {GUEST_LONG64, GUEST_PAE, GUEST_32BIT};
+static const char *const mode_names[] = {[GUEST_FLAT32] = "flat32",
+					 [GUEST_LONG64] = "long64",
+					 [GUEST_PAE] = "pae",
+					 [GUEST_32BIT] = "32bit"};
 #define N_GUESTS (sizeof(guests) / sizeof(guests[0]))
 
 /* The CPU changes from pair to pair; a log of its own it has where the policy needs one. */
@@ -63,9 +69,9 @@ static const char *describe(const struct program_machine *m, const char *dirty)
 	static char text[160];
 
 	snprintf(text, sizeof(text), "%s on %s, %s, %s%s, CPU %s, host pages %u, %s split", dirty,
-		 m->preset, m->paging == PAGING_TDP ? "npt1" : "npt0",
-		 m->mode == GUEST_FLAT32 ? "flat32" : "long64", m->guest_large ? " 2M" : "", m->cpu,
-		 m->host_level, m->eager_page_split == EAGER_PAGE_SPLIT_ON ? "eager" : "lazy");
+		 m->preset, m->paging == PAGING_TDP ? "npt1" : "npt0", mode_names[m->mode],
+		 m->guest_large ? " large" : "", m->cpu, m->host_level,
+		 m->eager_page_split == EAGER_PAGE_SPLIT_ON ? "eager" : "lazy");
 	return text;
 }
 
@@ -124,6 +130,11 @@ static void one(uint64_t number, const struct program_machine *m, const struct d
 	program_free(&p);
 }
 
+static enum guest_paging_mode mode_of_turn(size_t guest, uint64_t turn)
+{
+	return guests[guest].mode == GUEST_FLAT32 ? GUEST_FLAT32 : paging_modes[turn % 3];
+}
+
 /* The policy with every machine. */
 static void everywhere(const struct dirty_policy *d, const char *dirty, struct totals *t)
 {
@@ -134,7 +145,6 @@ static void everywhere(const struct dirty_policy *d, const char *dirty, struct t
 		for (size_t g = 0; g < N_GUESTS; g++)
 			for (unsigned how = 0; how < 4; how++) {
 				struct program_machine m = {.paging = guests[g].paging,
-							    .mode = guests[g].mode,
 							    .guest_large = guests[g].guest_large,
 							    .preset = preset->name,
 							    .cpu = cpus[t->pairs % N_CPUS],
@@ -143,6 +153,7 @@ static void everywhere(const struct dirty_policy *d, const char *dirty, struct t
 								    how % 2 ? EAGER_PAGE_SPLIT_ON
 									    : EAGER_PAGE_SPLIT_OFF};
 
+				m.mode = mode_of_turn(g, t->pairs / N_CPUS);
 				if (strstr(dirty, "pml") && t->pairs % 7)
 					m.cpu = "intel";
 				if (t->pairs++ % STRIDE)
@@ -192,7 +203,7 @@ static void lossy_is_caught(void)
 	for (size_t i = 0; (preset = preset_at(i)); i++)
 		for (size_t g = 0; g < N_GUESTS; g++) {
 			const struct program_machine m = {.paging = guests[g].paging,
-							  .mode = guests[g].mode,
+							  .mode = mode_of_turn(g, i),
 							  .guest_large = guests[g].guest_large,
 							  .preset = preset->name,
 							  .cpu = cpus[machines++ % N_CPUS],

@@ -36,7 +36,9 @@ static const struct {
 	{PAGING_TDP, GUEST_LONG64, NULL},	{PAGING_SHADOW, GUEST_FLAT32, "2.6.36"},
 	{PAGING_TDP, GUEST_LONG64, "6.1-tdp"},	{PAGING_TDP, GUEST_FLAT32, "6.1-tdp"},
 	{PAGING_TDP, GUEST_LONG64, "6.2-tdp"},	{PAGING_TDP, GUEST_FLAT32, "6.13-tdp"},
-	{PAGING_TDP, GUEST_FLAT32, "5.16-tdp"},
+	{PAGING_TDP, GUEST_FLAT32, "5.16-tdp"}, {PAGING_SHADOW, GUEST_PAE, NULL},
+	{PAGING_SHADOW, GUEST_32BIT, NULL},	{PAGING_TDP, GUEST_32BIT, "6.1-tdp"},
+	{PAGING_TDP, GUEST_PAE, "6.13-tdp"},
 };
 
 /* Mostly runs of hits with short gaps, so that run-ahead has something to do; now and then a gap
@@ -85,13 +87,13 @@ static struct guest_op random_op(struct rng *r, uint32_t vcpu, enum guest_paging
 		op.arg = 0x10;
 		break;
 	case 2:
-		op.kind = mode == GUEST_LONG64 ? OP_INVLPG : OP_NONE;
+		op.kind = mode != GUEST_FLAT32 ? OP_INVLPG : OP_NONE;
 		break;
 	case 7:
-		op.kind = mode == GUEST_LONG64 ? OP_CR3
+		op.kind = mode != GUEST_FLAT32 ? OP_CR3
 			  : rng_below(r, 2)    ? OP_MMIO_READ
 					       : OP_MMIO_WRITE;
-		op.arg = mode == GUEST_LONG64 ? PROGRAM_TABLES_GFN << 12 : PROGRAM_DEVICE;
+		op.arg = mode != GUEST_FLAT32 ? program_root(mode) : PROGRAM_DEVICE;
 		break;
 	case 8:
 		op.kind = rng_below(r, 4) ? OP_NONE : OP_HLT;

@@ -19,7 +19,15 @@
 #define PROGRAM_PAGES	  1024 /* of each slot */
 /* Guest page tables for long mode, above the slots that are logged. */
 #define PROGRAM_TABLES_GFN 0x10000ull
-#define PROGRAM_DEVICE	   0xf0000000ull /* no slot */
+/* Its pages: the highest table, the one below, the directory, the tables of the last level. What
+ * CR3 is in each mode: */
+static inline uint64_t program_root(enum guest_paging_mode mode)
+{
+	uint64_t page = mode == GUEST_32BIT ? 2 : mode == GUEST_PAE ? 1 : 0;
+
+	return (PROGRAM_TABLES_GFN + page) << 12;
+}
+#define PROGRAM_DEVICE 0xf0000000ull /* no slot */
 
 struct program_step {
 	uint64_t delay; /* cycles since the step before */
@@ -38,7 +46,7 @@ struct program_step {
 struct program_machine {
 	enum kvm_paging paging;
 	enum guest_paging_mode mode;
-	bool guest_large; /* 2M PTEs, in long mode */
+	bool guest_large; /* 2M PTEs, or 4M, where the guest pages */
 	const char *preset, *cpu;
 	unsigned host_level; /* of the slots' pages */
 	enum kvm_eager_page_split eager_page_split;

@@ -86,8 +86,8 @@ static int vcpu_thread(struct task *t, void *arg)
 	static const struct interp_opts opts;
 
 	vcpu_bind(v->vcpu, t);
-	if (v->run->p->on.mode == GUEST_LONG64)
-		vcpu_set_cr3(v->vcpu, PROGRAM_TABLES_GFN << 12);
+	if (v->run->p->on.mode != GUEST_FLAT32)
+		vcpu_set_cr3(v->vcpu, program_root(v->run->p->on.mode));
 	int err = interp_run(v->vcpu, &src, &opts, &v->stats);
 
 	err = err ? err : vcpu_interrupt(v->vcpu);
@@ -98,24 +98,34 @@ static int vcpu_thread(struct task *t, void *arg)
 	return err;
 }
 
-/* Identity. */
-static void make_tables(struct kvm *kvm, bool large)
+static void put_entry(struct kvm *kvm, uint64_t gpa, unsigned bytes, uint64_t value)
 {
-	uint64_t table = PROGRAM_TABLES_GFN << 12;
-	uint64_t pages = PROGRAM_SLOTS * PROGRAM_PAGES;
+	uint64_t word = gpa & ~7ull, other = kvm_read_guest_u64(kvm, word);
 
-	for (int level = 0; level < 3; level++)
-		kvm_write_guest_u64(kvm, table + ((uint64_t)level << 12),
-				    (table + ((uint64_t)(level + 1) << 12)) | PTE_FLAGS);
-	/* the third page is the page directory: one entry for each page table behind it */
-	for (uint64_t i = 0; large && i * 512 < pages; i++)
-		kvm_write_guest_u64(kvm, table + (2ull << 12) + i * 8,
-				    i << 21 | PTE_FLAGS | PTE_LARGE);
-	for (uint64_t i = 0; !large && i * 512 < pages; i++)
-		kvm_write_guest_u64(kvm, table + (2ull << 12) + i * 8,
-				    (table + ((3 + i) << 12)) | PTE_FLAGS);
+	if (bytes == 4)
+		value = gpa & 4 ? (other & UINT32_MAX) | value << 32
+				: (other & ~(uint64_t)UINT32_MAX) | value;
+	kvm_write_guest_u64(kvm, word, value);
+}
+
+/* Identity. Of 32-bit guests PAE's highest table is the second page, whose entries have P alone;
+ * with 4-byte entries there is a directory only. */
+static void make_tables(struct kvm *kvm, enum guest_paging_mode mode, bool large)
+{
+	uint64_t table = PROGRAM_TABLES_GFN << 12, directory = table + (2ull << 12);
+	uint64_t pages = PROGRAM_SLOTS * PROGRAM_PAGES;
+	unsigned bytes = mode == GUEST_32BIT ? 4 : 8, entries = 4096 / bytes;
+
+	kvm_write_guest_u64(kvm, table, (table + (1ull << 12)) | PTE_FLAGS);
+	kvm_write_guest_u64(kvm, table + (1ull << 12),
+			    directory | (mode == GUEST_PAE ? 1 : PTE_FLAGS));
+	/* one entry for each page table behind it */
+	for (uint64_t i = 0; i * entries < pages; i++)
+		put_entry(kvm, directory + i * bytes, bytes,
+			  large ? (i * entries) << 12 | PTE_FLAGS | PTE_LARGE
+				: (directory + ((1 + i) << 12)) | PTE_FLAGS);
 	for (uint64_t page = 0; !large && page < pages; page++)
-		kvm_write_guest_u64(kvm, table + (3ull << 12) + page * 8, page << 12 | PTE_FLAGS);
+		put_entry(kvm, directory + 4096 + page * bytes, bytes, page << 12 | PTE_FLAGS);
 }
 
 static int set_slot(struct running *run, struct task *t, uint32_t slot, bool log)
@@ -162,8 +172,8 @@ static int start(struct running *run, struct task *t)
 		err = err ? err : set_slot(run, t, s, true);
 		run->interrupted[s] = false;
 	}
-	if (!err && run->p->on.mode == GUEST_LONG64)
-		make_tables(run->kvm, run->p->on.guest_large);
+	if (!err && run->p->on.mode != GUEST_FLAT32)
+		make_tables(run->kvm, run->p->on.mode, run->p->on.guest_large);
 	for (uint32_t i = 0; !err && i < run->p->n_vcpus; i++) {
 		struct running_vcpu *v = &run->vcpus[i];
 		const struct task_opts o = {.name = "vcpu",

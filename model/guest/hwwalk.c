@@ -183,6 +183,12 @@ static bool read_guest_root(struct kvm_vcpu *v, gva_t gva, uint64_t need, uint64
 		if (!walk_to_table(v, gpa, table_need, f))
 			return false;
 		*entry = gmem_load(v->task, v->kvm, gpa, 8);
+		if (v->kvm->cpu->pdpte_accessed && (*entry & PT_PRESENT) &&
+		    !(*entry & PT_ACCESSED)) {
+			*entry |= PT_ACCESSED;
+			gmem_store(v->task, v->kvm, gpa, 8, *entry, true);
+			store_log_add(v->kvm, gpa >> PAGE_SHIFT, task_now(v->task));
+		}
 	}
 	return *entry & PT_PRESENT || guest_denies(gva, need, 0, f);
 }

@@ -23,44 +23,57 @@ static bool pae_paging(const struct cpu_regs *r)
 	return (r->cr0 & CR0_PG) && (r->cr4 & CR4_PAE) && !(r->efer & EFER_LMA);
 }
 
-/* What the CPU answers with an exception, for which guests here have no handler. */
-static int refuse(const struct kvm_vcpu *v, const char *what)
+int vcpu_refuse(const struct kvm_vcpu *v, const char *what)
 {
 	return kvmsim_err(sim_errors(v->kvm->sim), KVMSIM_EINVAL,
 			  "vCPU %u: %s: a general-protection fault", v->id, what);
 }
 
-static void set_cr0(struct kvm_vcpu *v, uint64_t cr0)
+/* PDPTEs that @regs need, which are about to be the vCPU's. False: a fault. */
+static bool pdptrs_valid(struct kvm_vcpu *v, const struct cpu_regs *regs)
+{
+	return !pae_paging(regs) || kvm_mmu_load_pdptrs(v, v->cr3);
+}
+
+static const char invalid_pdpte[] = "a PDPTE has a reserved bit set";
+
+static int set_cr0(struct kvm_vcpu *v, uint64_t cr0)
 {
 	uint64_t changed = cr0 ^ v->regs.cr0;
+	struct cpu_regs regs = v->regs;
 
-	v->regs.cr0 = cr0;
-	if ((changed & CR0_PG) && pae_paging(&v->regs))
-		kvm_mmu_load_pdptrs(v, v->cr3);
+	regs.cr0 = cr0;
+	if ((changed & CR0_PG) && !pdptrs_valid(v, &regs))
+		return vcpu_refuse(v, invalid_pdpte);
+	v->regs = regs;
 	/* Nested tables do not depend on it. */
 	if (v->kvm->tdp_enabled && changed == CR0_WP) {
 		kvm_init_mmu(v);
-		return;
+		return 0;
 	}
 	if ((changed & CR0_PG) && !(cr0 & CR0_PG))
 		request(v, REQ_TLB_FLUSH_GUEST);
 	if (changed & CR0_ROLE_BITS)
 		kvm_mmu_reset_context(v);
+	return 0;
 }
 
-static void set_cr4(struct kvm_vcpu *v, uint64_t cr4)
+static int set_cr4(struct kvm_vcpu *v, uint64_t cr4)
 {
 	uint64_t changed = cr4 ^ v->regs.cr4, set = changed & cr4;
+	struct cpu_regs regs = v->regs;
 
-	v->regs.cr4 = cr4;
-	if (pae_paging(&v->regs) && (changed & CR4_PDPTR_BITS))
-		kvm_mmu_load_pdptrs(v, v->cr3);
+	regs.cr4 = cr4;
+	if ((changed & CR4_PDPTR_BITS) && !pdptrs_valid(v, &regs))
+		return vcpu_refuse(v, invalid_pdpte);
+	v->regs = regs;
 	if (changed & CR4_ROLE_BITS)
 		kvm_mmu_reset_context(v);
 	if (changed & CR4_PGE)
 		request(v, REQ_TLB_FLUSH_GUEST);
 	else if ((changed & CR4_PAE) || (set & CR4_SMEP))
 		request(v, REQ_TLB_FLUSH_CURRENT);
+	return 0;
 }
 
 static void set_efer(struct kvm_vcpu *v, uint64_t efer)
@@ -84,10 +97,9 @@ static int exit_for(struct kvm_vcpu *v, unsigned reason, uint16_t *was)
 	return 0;
 }
 
-static int enter_again(struct kvm_vcpu *v, uint16_t was)
+static int enter_again(struct kvm_vcpu *v, uint16_t was, int r)
 {
-	int r = vcpu_ready(v);
-
+	r = r ? r : vcpu_ready(v);
 	activity_leave(v->task, was);
 	return r;
 }
@@ -110,7 +122,7 @@ int vcpu_mov_cr0(struct kvm_vcpu *v, uint64_t cr0)
 	int r;
 
 	if ((v->regs.efer & EFER_LME) && ((cr0 ^ v->regs.cr0) & CR0_PG))
-		return refuse(v, "CR0.PG changes where long mode is, in 64-bit code");
+		return vcpu_refuse(v, "CR0.PG changes where long mode is, in 64-bit code");
 	if (!reason)
 		return vcpu_ready(v);
 	r = exit_for(v, reason, &was);
@@ -118,8 +130,7 @@ int vcpu_mov_cr0(struct kvm_vcpu *v, uint64_t cr0)
 		return r;
 	if (!v->kvm->cpu->decode_assists)
 		emulate_instruction(v);
-	set_cr0(v, cr0);
-	return enter_again(v, was);
+	return enter_again(v, was, set_cr0(v, cr0));
 }
 
 int vcpu_mov_cr4(struct kvm_vcpu *v, uint64_t cr4)
@@ -128,14 +139,13 @@ int vcpu_mov_cr4(struct kvm_vcpu *v, uint64_t cr4)
 	int r;
 
 	if ((v->regs.efer & EFER_LMA) && !(cr4 & CR4_PAE))
-		return refuse(v, "CR4.PAE cleared in long mode");
+		return vcpu_refuse(v, "CR4.PAE cleared in long mode");
 	r = exit_for(v, EXIT_CR4_WRITE, &was);
 	if (r)
 		return r;
 	if (!v->kvm->cpu->decode_assists)
 		emulate_instruction(v);
-	set_cr4(v, cr4);
-	return enter_again(v, was);
+	return enter_again(v, was, set_cr4(v, cr4));
 }
 
 int vcpu_wrmsr_efer(struct kvm_vcpu *v, uint64_t efer)
@@ -144,7 +154,7 @@ int vcpu_wrmsr_efer(struct kvm_vcpu *v, uint64_t efer)
 	int r;
 
 	if ((v->regs.cr0 & CR0_PG) && ((efer ^ v->regs.efer) & EFER_LME))
-		return refuse(v, "EFER.LME changes while the guest pages");
+		return vcpu_refuse(v, "EFER.LME changes while the guest pages");
 	r = exit_for(v, EXIT_MSR, &was);
 	if (r)
 		return r;
@@ -152,7 +162,7 @@ int vcpu_wrmsr_efer(struct kvm_vcpu *v, uint64_t efer)
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_msr, .code = efer);
 	if (!v->kvm->cpu->decode_assists)
 		emulate_instruction(v); /* to get past it */
-	return enter_again(v, was);
+	return enter_again(v, was, 0);
 }
 
 struct cpu_regs vcpu_regs(const struct kvm_vcpu *v)
@@ -172,7 +182,7 @@ int vcpu_change_sregs(struct kvm_vcpu *v, const struct cpu_regs *regs)
 	v->stat[STAT_host_state_reload] += 2; /* each ioctl loads and puts the vCPU */
 	v->regs = *regs;
 	if (pae_paging(regs)) {
-		kvm_mmu_load_pdptrs(v, v->cr3);
+		(void)kvm_mmu_load_pdptrs(v, v->cr3);
 		same = false;
 	}
 	if (!same)

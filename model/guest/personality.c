@@ -10,6 +10,7 @@ static const struct cpu_personality personalities[] = {
 		.rmw_reads_first = true,
 		.nested_ad = true,
 		.nested_pt_writes = true,
+		.pdpte_accessed = true,
 		.rsvd_not_present = true,
 		.phys_bits = 40,
 		.tlb_entries = 4096,

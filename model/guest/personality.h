@@ -17,6 +17,7 @@ struct cpu_personality {
 	bool insn_bytes;	/* a page fault's exit hands over the instruction: no fetch of it */
 	bool nested_ad;		/* nested tables have A and D */
 	bool nested_pt_writes;	/* nested walks treat guest page-table reads as writes */
+	bool pdpte_accessed;	/* nested walks set A in PAE's PDPTEs, where it is reserved */
 	bool pml;		/* page-modification log: see model/mmu/cpu_log.h */
 	bool rsvd_not_present; /* a fault by reserved bits does not say that the entry is present */
 	unsigned phys_bits;    /* of physical addresses: of an entry, bits from here to 51 are

@@ -53,6 +53,12 @@ void ioctl_leave(struct task *t, struct kvm *kvm, const struct ioctl_scope *s);
 void stall_begin(struct kvm_vcpu *v, unsigned exit);
 void stall_end(struct kvm_vcpu *v, bool guest);
 
+/* ---- mode.c ---- */
+
+/* What the CPU answers with a general-protection fault, for which guests here have no handler: a
+ * message that says @what, KVMSIM_EINVAL. */
+int vcpu_refuse(const struct kvm_vcpu *v, const char *what);
+
 /* ---- hwwalk.c ---- */
 
 static inline bool canonical(gva_t gva)

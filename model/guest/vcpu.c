@@ -237,6 +237,8 @@ int vcpu_invlpg(struct kvm_vcpu *v, uint64_t gva)
 	return exit_end(v, was, vcpu_ready(v));
 }
 
+static const char invalid_pdpte[] = "CR3 leads to a PDPTE with a reserved bit";
+
 int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3)
 {
 	uint16_t was;
@@ -246,9 +248,10 @@ int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3)
 		r = vcpu_ready(v);
 		if (r)
 			return r;
+		if (v->paging.level == PT32E_ROOT_LEVEL && !v->kvm->pdptrs_in_memory &&
+		    load_pdptrs(v, cr3) == PDPTRS_INVALID)
+			return vcpu_refuse(v, invalid_pdpte);
 		v->cr3 = cr3;
-		if (v->paging.level == PT32E_ROOT_LEVEL)
-			load_pdptrs(v, cr3);
 		tlb_flush(&v->tlb);
 		return 0;
 	}
@@ -257,8 +260,8 @@ int vcpu_mov_cr3(struct kvm_vcpu *v, uint64_t cr3)
 		return r;
 	if (!v->kvm->cpu->decode_assists)
 		emulate_instruction(v);
-	if (v->paging.level == PT32E_ROOT_LEVEL)
-		kvm_mmu_load_pdptrs(v, cr3);
+	if (v->paging.level == PT32E_ROOT_LEVEL && !kvm_mmu_load_pdptrs(v, cr3))
+		return exit_end(v, was, vcpu_refuse(v, invalid_pdpte));
 	if (cr3 != v->cr3)
 		kvm_mmu_new_pgd(v, cr3);
 	v->cr3 = cr3;

@@ -58,24 +58,28 @@ static bool update_accessed_dirty(struct kvm_vcpu *v, struct guest_walk *w, bool
 	return true;
 }
 
-bool load_pdptrs(struct kvm_vcpu *v, gpa_t cr3)
+int load_pdptrs(struct kvm_vcpu *v, gpa_t cr3)
 {
-	bool changed = false;
+	uint64_t pdptes[4];
 
 	for (unsigned i = 0; i < 4; i++) {
-		uint64_t pdpte = gmem_load(v->task, v->kvm, (cr3 & ~31ull) + i * 8, 8);
-
-		changed |= pdpte != v->pdptrs[i];
-		v->pdptrs[i] = pdpte;
+		pdptes[i] = gmem_load(v->task, v->kvm, (cr3 & ~31ull) + i * 8, 8);
+		if (pdpte_reserved(pdptes[i]))
+			return PDPTRS_INVALID;
 	}
-	return changed;
+	if (!memcmp(pdptes, v->pdptrs, sizeof(pdptes)))
+		return PDPTRS_SAME;
+	memcpy(v->pdptrs, pdptes, sizeof(pdptes));
+	return PDPTRS_CHANGED;
 }
 
+/* Where the CPU has not loaded them KVM does: when they are no valid ones, it goes on with those
+ * that it had. */
 uint64_t guest_pdpte(struct kvm_vcpu *v, gva_t addr)
 {
 	if (v->kvm->pdptrs_in_memory) {
 		touch_shared(v->task);
-		load_pdptrs(v, v->cr3);
+		(void)load_pdptrs(v, v->cr3);
 	}
 	return v->pdptrs[(addr >> 30) & 3];
 }

@@ -251,15 +251,20 @@ void kvm_mmu_new_pgd(struct kvm_vcpu *v, gpa_t cr3)
 		v->root.sp->write_flooding = 0;
 }
 
-/* What a new CR3 loads besides itself. */
-void kvm_mmu_load_pdptrs(struct kvm_vcpu *v, gpa_t cr3)
+bool kvm_mmu_load_pdptrs(struct kvm_vcpu *v, gpa_t cr3)
 {
+	int r;
+
 	touch_shared(v->task);
-	if (load_pdptrs(v, cr3) && !v->kvm->tdp_enabled)
+	r = load_pdptrs(v, cr3);
+	if (r == PDPTRS_INVALID)
+		return false;
+	if (r == PDPTRS_CHANGED && !v->kvm->tdp_enabled)
 		free_roots(v, ROOT_CURRENT);
 	touch_shared(v->task);
 	task_assert_first(v->task, "its vCPU's requests");
 	v->requests |= REQ_LOAD_MMU_PGD;
+	return true;
 }
 
 void kvm_init_mmu(struct kvm_vcpu *v)

@@ -439,7 +439,9 @@ void kvm_mmu_sync_roots(struct kvm_vcpu *v);
 /* The previous roots that are out of step are let go of. */
 void kvm_mmu_sync_prev_roots(struct kvm_vcpu *v);
 void kvm_mmu_new_pgd(struct kvm_vcpu *v, gpa_t cr3);
-void kvm_mmu_load_pdptrs(struct kvm_vcpu *v, gpa_t cr3);
+/* The same, when a control register is written: what follows from it. False: the CPU answers with a
+ * general-protection fault. */
+bool kvm_mmu_load_pdptrs(struct kvm_vcpu *v, gpa_t cr3);
 void kvm_mmu_unload(struct kvm_vcpu *v);
 /* v->regs have changed: what they say of paging; and the roots let go of, since their role has. */
 void kvm_init_mmu(struct kvm_vcpu *v);
@@ -455,8 +457,9 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code);
 int guest_walk_addr(struct kvm_vcpu *v, struct guest_walk *w, gva_t addr, uint64_t access);
 /* The PDPTE of @addr of a guest with PAE tables. [synced] */
 uint64_t guest_pdpte(struct kvm_vcpu *v, gva_t addr);
-/* What CR3 loads: the four PDPTEs at @cr3. True when they are others than before. [synced] */
-bool load_pdptrs(struct kvm_vcpu *v, gpa_t cr3);
+/* What CR3 loads: the four PDPTEs at @cr3. Where one of them is invalid nothing is. [synced] */
+enum { PDPTRS_INVALID, PDPTRS_SAME, PDPTRS_CHANGED };
+int load_pdptrs(struct kvm_vcpu *v, gpa_t cr3);
 /* Of the guest entry that entry @index of @sp, of level 1 or 2, shadows (of two such the first):
  * where it is, and its length. */
 gpa_t sp_gpte_gpa(const struct kvm_mmu_page *sp, unsigned index);

@@ -119,3 +119,8 @@ bool gpte_reserved(const struct paging_mode *m, uint64_t gpte, int level)
 		reserved |= bits(13, PAGE_SHIFT + 9 * (level - 1) - 1);
 	return gpte & reserved;
 }
+
+bool pdpte_reserved(uint64_t pdpte)
+{
+	return (pdpte & PT_PRESENT) && (pdpte & (bits(1, 2) | bits(5, 8) | bits(52, 63)));
+}

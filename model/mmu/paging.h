@@ -89,6 +89,8 @@ static inline bool gpte_last(const struct paging_mode *m, uint64_t gpte, int lev
 gfn_t gpte_gfn(const struct paging_mode *m, uint64_t gpte, int level);
 /* ACC_*. */
 unsigned gpte_access(uint64_t gpte);
+/* Of PAE's highest table. */
+bool pdpte_reserved(uint64_t pdpte);
 /* Whether it sets a bit that it must not. */
 bool gpte_reserved(const struct paging_mode *m, uint64_t gpte, int level);
 

@@ -77,6 +77,7 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 		kvm->prefetch = kvm->preset->prefetch;
 	mmio_spte_init(kvm, kvm->tdp_enabled && kvm->cpu->vmx, kvm->cpu->phys_bits);
 	kvm->ad_enabled = !kvm->tdp_enabled || kvm->cpu->nested_ad;
+	kvm->gpa_bits = kvm->cpu->phys_bits;
 	kvm->pdptrs_in_memory = kvm->tdp_enabled && !kvm->cpu->vmx;
 	kvm->backend =
 		kvm->tdp_enabled && kvm->preset->tdp_mmu ? &mmu_backend_tdp : &mmu_backend_rmap;

@@ -64,7 +64,7 @@ int load_pdptrs(struct kvm_vcpu *v, gpa_t cr3)
 
 	for (unsigned i = 0; i < 4; i++) {
 		pdptes[i] = gmem_load(v->task, v->kvm, (cr3 & ~31ull) + i * 8, 8);
-		if (pdpte_reserved(pdptes[i]))
+		if (pdpte_reserved(&v->paging, pdptes[i]))
 			return PDPTRS_INVALID;
 	}
 	if (!memcmp(pdptes, v->pdptrs, sizeof(pdptes)))

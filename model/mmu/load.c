@@ -269,7 +269,8 @@ bool kvm_mmu_load_pdptrs(struct kvm_vcpu *v, gpa_t cr3)
 
 void kvm_init_mmu(struct kvm_vcpu *v)
 {
-	paging_mode_init(&v->paging, &v->regs, v->kvm->tdp_enabled, v->kvm->ad_enabled);
+	paging_mode_init(&v->paging, &v->regs, v->kvm->tdp_enabled, v->kvm->ad_enabled,
+			 v->kvm->gpa_bits);
 	tlb_flush(&v->tlb); /* the model's has what is allowed now, the CPU's what the tables say */
 }
 

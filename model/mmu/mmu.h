@@ -100,6 +100,7 @@ struct kvm {
 	bool ad_enabled;	    /* the tables that KVM makes have A and D */
 	bool eager_page_split;	    /* mappings are split ahead of the stores, on this back end */
 	struct cpu_regs reset_regs; /* of a new vCPU */
+	unsigned gpa_bits;	    /* of the guests' physical addresses */
 	bool pdptrs_in_memory; /* nested paging reads the guest's PDPTEs there, as its other tables
 				*/
 	bool check;

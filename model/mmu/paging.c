@@ -66,7 +66,8 @@ static union kvm_mmu_page_role root_role(const struct paging_mode *m, bool tdp, 
 	return role;
 }
 
-void paging_mode_init(struct paging_mode *m, const struct cpu_regs *r, bool tdp, bool ad)
+void paging_mode_init(struct paging_mode *m, const struct cpu_regs *r, bool tdp, bool ad,
+		      unsigned gpa_bits)
 {
 	struct paging_mode hw = {.wp = true, .nx = true};
 
@@ -74,6 +75,9 @@ void paging_mode_init(struct paging_mode *m, const struct cpu_regs *r, bool tdp,
 	m->wp = r->cr0 & CR0_WP;
 	m->nx = r->efer & EFER_NXE;
 	m->pse = r->cr4 & CR4_PSE;
+	/* In long mode bits 52 to 62 are the guest's own. */
+	m->gpa_reserved =
+		~((1ull << gpa_bits) - 1) & ((1ull << (m->level == ROOT_LEVEL_4 ? 52 : 63)) - 1);
 	/* While the guest does not page its linear addresses are everybody's. */
 	m->smep = m->level && (r->cr4 & CR4_SMEP);
 	m->smap = m->level && (r->cr4 & CR4_SMAP);
@@ -111,8 +115,7 @@ bool gpte_reserved(const struct paging_mode *m, uint64_t gpte, int level)
 
 	if (m->level == PT32_ROOT_LEVEL)
 		return large && (gpte & bits(17, 21));
-	if (m->level == PT32E_ROOT_LEVEL)
-		reserved |= bits(52, 62);
+	reserved |= m->gpa_reserved;
 	if (level == ROOT_LEVEL_4)
 		reserved |= PT_PAGE_SIZE;
 	else if (large)
@@ -120,7 +123,8 @@ bool gpte_reserved(const struct paging_mode *m, uint64_t gpte, int level)
 	return gpte & reserved;
 }
 
-bool pdpte_reserved(uint64_t pdpte)
+bool pdpte_reserved(const struct paging_mode *m, uint64_t pdpte)
 {
-	return (pdpte & PT_PRESENT) && (pdpte & (bits(1, 2) | bits(5, 8) | bits(52, 63)));
+	return (pdpte & PT_PRESENT) &&
+	       (pdpte & (bits(1, 2) | bits(5, 8) | m->gpa_reserved | PT_NX));
 }

@@ -43,13 +43,17 @@ union kvm_mmu_page_role {
 struct paging_mode {
 	uint8_t level; /* of the guest's root: ROOT_LEVEL_4, PT32E_, PT32_ROOT_LEVEL; 0: CR0.PG=0 */
 	bool wp, nx, smep, smap, pse;
+	uint64_t
+		gpa_reserved; /* bits that no entry of 8 bytes has: the CPU's addresses end there */
 	uint8_t permissions[N_PERMISSIONS];    /* of the guest's own tables */
 	uint8_t hw_permissions[N_PERMISSIONS]; /* of shadow tables: KVM runs with WP and NX set */
 	union kvm_mmu_page_role root_role;     /* without level 2's quadrant */
 };
 
-/* @tdp: KVM makes nested tables; @ad: its tables have A and D. */
-void paging_mode_init(struct paging_mode *m, const struct cpu_regs *r, bool tdp, bool ad);
+/* @tdp: KVM makes nested tables; @ad: its tables have A and D; @gpa_bits: of the guest's physical
+ * addresses, 32 to 52. */
+void paging_mode_init(struct paging_mode *m, const struct cpu_regs *r, bool tdp, bool ad,
+		      unsigned gpa_bits);
 
 /* Whether an access that needs @code (of the bits PFERR_*, only the three count) may not use a
  * page with @access, ACC_*. EFLAGS.AC is 0 in guests here. */
@@ -90,7 +94,7 @@ gfn_t gpte_gfn(const struct paging_mode *m, uint64_t gpte, int level);
 /* ACC_*. */
 unsigned gpte_access(uint64_t gpte);
 /* Of PAE's highest table. */
-bool pdpte_reserved(uint64_t pdpte);
+bool pdpte_reserved(const struct paging_mode *m, uint64_t pdpte);
 /* Whether it sets a bit that it must not. */
 bool gpte_reserved(const struct paging_mode *m, uint64_t gpte, int level);
 

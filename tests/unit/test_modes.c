@@ -21,7 +21,7 @@ static struct paging_mode mode_of(uint64_t cr0, uint64_t cr4, uint64_t efer)
 	const struct cpu_regs r = {.cr0 = CR0_PE | cr0, .cr4 = cr4, .efer = efer};
 	struct paging_mode m;
 
-	paging_mode_init(&m, &r, false, true);
+	paging_mode_init(&m, &r, false, true, 40);
 	return m;
 }
 
@@ -38,6 +38,7 @@ static void entries(void)
 	struct paging_mode pse = mode_of(CR0_PG, CR4_PSE, 0), no_pse = mode_of(CR0_PG, 0, 0);
 	struct paging_mode pae = mode_of(CR0_PG, CR4_PAE, 0);
 	struct paging_mode nx = mode_of(CR0_PG, CR4_PAE, EFER_NXE);
+	struct paging_mode long_mode = mode_of(CR0_PG, CR4_PAE, EFER_LME | EFER_LMA);
 
 	/* 0x12345678: entries 0x48 and 0x345 of 1,024, or 0x91 and 0x145 of 512 */
 	EQ(gpte_offset(&pse, 0x12345678, 2), 0x48 * 4);
@@ -52,7 +53,7 @@ static void entries(void)
 	EQ(gpte_gfn(&no_pse, 0x12345083, 2), 0x12345);
 	EQ(gpte_pages(&pse, 2), 1024);
 	EQ(gpte_pages(&pae, 2), 512);
-	EQ(gpte_gfn(&pae, 0x123456200083ull, 2), 0x123456200);
+	EQ(gpte_gfn(&pae, 0x3456200083ull, 2), 0x3456200);
 	/* reserved: 17 to 21 of a 4M page; 13 to 20 of a 2M page; NX without EFER.NXE; 52 to 62 */
 	TRUE(gpte_reserved(&pse, 0x12400083 | 1 << 17, 2));
 	TRUE(!gpte_reserved(&pse, 0x12400083 | 1 << 16, 2));
@@ -61,6 +62,14 @@ static void entries(void)
 	TRUE(gpte_reserved(&pae, 1ull << 63 | 0x83, 1));
 	TRUE(!gpte_reserved(&nx, 1ull << 63 | 0x83, 1));
 	TRUE(gpte_reserved(&nx, 1ull << 52 | 3, 1));
+	TRUE(gpte_reserved(&nx, 1ull << 40 | 3, 1));
+	TRUE(!gpte_reserved(&nx, 1ull << 39 | 3, 1));
+	TRUE(!gpte_reserved(&long_mode, 1ull << 52 | 3, 1));
+	TRUE(gpte_reserved(&long_mode, 1ull << 51 | 3, 1));
+	TRUE(gpte_reserved(&long_mode, 0x83, 4));
+	/* of a PDPTE 1, 2 and 5 to 8, too, where it is present */
+	TRUE(pdpte_reserved(&pae, 0x1003) && pdpte_reserved(&pae, 0x1021));
+	TRUE(!pdpte_reserved(&pae, 0x1001) && !pdpte_reserved(&pae, 0x1026));
 }
 
 /* One bit for each of U W X (4, 2, 1): whether the access faults, written out from the manual. */

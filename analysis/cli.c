@@ -61,6 +61,7 @@ int cli_exit_code(int err)
 		return EXIT_INTERRUPTED;
 	case KVMSIM_ECANCELED:
 	case KVMSIM_EDEADLOCK:
+	case KVMSIM_ELIVELOCK:
 	case KVMSIM_ECHECK:
 		return EXIT_GATE;
 	default:

@@ -283,6 +283,17 @@ static uint64_t ept_error_code(uint64_t q)
 	       (q & EPT_VIOLATION_GVA_TRANSLATED ? PFERR_GUEST_FINAL : PFERR_GUEST_PAGE);
 }
 
+/* What keeps an access from being done whose fault was answered with @ret. */
+static const char *why_again(const struct kvm_vcpu *v, int ret)
+{
+	if (ret == RET_PF_RETRY)
+		return v->restarts.why ? v->restarts.why : "others change what it needs";
+	if (ret == RET_PF_EMULATE)
+		return "the emulator has it run again";
+	return ret == RET_PF_SPURIOUS ? "each time its spte grants it already"
+				      : "each time it is mapped, and gone when it runs";
+}
+
 static int handle_fault(struct kvm_vcpu *v, const struct hw_fault *f, gva_t gva, uint64_t need,
 			unsigned len, uint64_t value)
 {
@@ -290,7 +301,7 @@ static int handle_fault(struct kvm_vcpu *v, const struct hw_fault *f, gva_t gva,
 	struct kvm *kvm = v->kvm;
 	bool ept = kvm->tdp_enabled && kvm->cpu->vmx;
 	uint64_t told = ept ? ept_qualification(f) : f->code;
-	int r;
+	int r, ret;
 
 	if (f->misconfig) {
 		vcpu_exit(v, EXIT_EPT_MISCONFIG);
@@ -301,10 +312,15 @@ static int handle_fault(struct kvm_vcpu *v, const struct hw_fault *f, gva_t gva,
 				.addr = f->addr, .gfn = f->addr >> PAGE_SHIFT);
 		r = kvm_mmu_page_fault(v, f->addr, ept ? ept_error_code(told) : told);
 	}
+	ret = r;
 	if (r == RET_PF_EMULATE)
 		r = emulate_access(v, f->addr, gva, need, len, value);
 	else if (r >= 0)
 		r = VCPU_RESTART;
+	if (r == VCPU_EMULATED)
+		vcpu_progressed(v);
+	else if (r == VCPU_RESTART && vcpu_restarted(v, gva, need, why_again(v, ret)))
+		r = KVMSIM_ELIVELOCK;
 	if (r == VCPU_RESTART || r == VCPU_EMULATED) {
 		int err = vcpu_ready(v);
 

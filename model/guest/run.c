@@ -21,8 +21,10 @@ void kvm_run_begin(struct kvm_vcpu *v)
 
 int vcpu_to_userspace(struct kvm_vcpu *v, unsigned reason)
 {
-	if (reason != KVM_EXIT_DIRTY_RING_FULL)
+	if (reason != KVM_EXIT_DIRTY_RING_FULL) {
 		stall_end(v, false);
+		vcpu_progressed(v);
+	}
 	v->stat[STAT_fpu_reload]++;
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_fpu, .code = 0);
 	v->stat[STAT_host_state_reload]++;
@@ -104,6 +106,7 @@ static int leave_full(struct kvm_vcpu *v)
 
 	(void)vcpu_to_userspace(v, KVM_EXIT_DIRTY_RING_FULL);
 	r = ring_full(v);
+	r = r ? r : vcpu_restarted(v, v->rip, PFERR_FETCH, "its dirty ring is full and stays so");
 	if (!r)
 		kvm_run_begin(v);
 	return r;

@@ -127,6 +127,7 @@ static int store(struct kvm_vcpu *v, const struct vcpu_tlb_entry *e, gva_t gva, 
 		 uint64_t value)
 {
 	guest_store(v, entry_gpa(e, gva), len, value);
+	vcpu_progressed(v);
 	return v->kvm->dead ? KVMSIM_ENOMEM : 0;
 }
 
@@ -202,6 +203,7 @@ static int exit_begin(struct kvm_vcpu *v, unsigned reason, uint16_t *was)
 	if (r)
 		return r;
 	*was = activity_enter(v->task, ACT_exit);
+	vcpu_progressed(v);
 	vcpu_exit(v, reason);
 	return 0;
 }
@@ -302,6 +304,8 @@ int vcpu_gap(struct kvm_vcpu *v, uint64_t n)
 	uint64_t done;
 	int r = 0;
 
+	if (n)
+		vcpu_progressed(v);
 	while (n && !r) {
 		if (!vcpu_may_hit(v))
 			r = vcpu_ready(v);

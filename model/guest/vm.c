@@ -123,6 +123,7 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 	kvm->tdp_enabled = o->paging == PAGING_TDP;
 	kvm->reset_regs = regs_of_mode(o->mode);
 	kvm->check = o->check;
+	kvm->notifiers.seq = o->invalidations;
 	if (kvm->check)
 		sim_set_check(o->sim);
 	kvm->keep_stores = o->keep_stores;

@@ -64,6 +64,8 @@ struct kvm_vm_opts {
 	enum kvm_eager_page_split eager_page_split;
 	uint64_t background_sps; /* active shadow pages of the rest of the guest, which a walk meets
 				  * and the trace does not show (see --shadow-pages) */
+	uint64_t invalidations;	 /* MMU notifiers' that the VM has had before: its sequence of them
+				  * begins there */
 	bool check;		 /* keep the checkers on: every store reported, sptes consistent */
 };
 

@@ -107,8 +107,10 @@ static int faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f, unsigned ac
 	if (!f->slot)
 		return device_fault(v, f, access);
 	flags = memslot_flags(v->task, f->slot);
-	if (flags & MEMSLOT_INVALID)
+	if (flags & MEMSLOT_INVALID) {
+		v->restarts.why = "its memslot is about to go or to move";
 		return RET_PF_RETRY;
+	}
 	if (f->write && (flags & MEMSLOT_READONLY))
 		return RET_PF_EMULATE;
 	task_assert_first(v->task, "the invalidations that have ended");
@@ -120,18 +122,25 @@ static int faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f, unsigned ac
 	return r ? r : RET_PF_CONTINUE;
 }
 
-static bool fault_stale(const struct kvm_vcpu *v, const struct kvm_page_fault *f)
+static bool root_obsolete(const struct kvm_vcpu *v)
 {
-	if (v->root.sp) {
-		if (sp_obsolete(v->kvm, v->root.sp))
-			return true;
-	} else {
-		touch_shared(v->task);
-		task_assert_first(v->task, "its vCPU's requests");
-		if (v->requests & REQ_FREE_OBSOLETE_ROOTS)
-			return true;
-	}
-	return f->slot && mmu_invalidate_retry(v->kvm, f);
+	if (v->root.sp)
+		return sp_obsolete(v->kvm, v->root.sp);
+	touch_shared(v->task);
+	task_assert_first(v->task, "its vCPU's requests");
+	return v->requests & REQ_FREE_OBSOLETE_ROOTS;
+}
+
+static bool fault_stale(struct kvm_vcpu *v, const struct kvm_page_fault *f)
+{
+	const char *why = NULL;
+
+	if (root_obsolete(v))
+		why = "the root of its tables is obsolete";
+	else if (f->slot)
+		why = mmu_invalidate_retry(v->kvm, f);
+	v->restarts.why = why;
+	return why;
 }
 
 static int map_fault_shared(struct kvm_vcpu *v, struct kvm_page_fault *f)
@@ -256,6 +265,7 @@ static int do_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 	charge(v->task, COUNT_page_fault, 1);
 	v->stat[STAT_pf_taken]++;
 	r = vcpu_direct(v) ? direct_page_fault(v, &f) : shadow_page_fault(v, &f);
+	v->restarts.gfn = f.gfn;
 	if (v->kvm->dead)
 		r = KVMSIM_ENOMEM;
 	if (r == RET_PF_FIXED)
@@ -272,6 +282,7 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 	uint16_t was = activity_enter(v->task, ACT_page_fault);
 	int r = RET_PF_INVALID;
 
+	v->restarts.why = NULL;
 	srcu_read_lock(v->task, &v->kvm->srcu, &v->srcu);
 	if (error_code & PFERR_RSVD)
 		r = handle_mmio_page_fault(v, addr);

@@ -12,6 +12,7 @@
 #include "model/mmu/gmem.h"
 #include "model/mmu/kaddr.h"
 #include "model/mmu/list.h"
+#include "model/mmu/livelock.h"
 #include "model/mmu/memslot.h"
 #include "model/mmu/mmio.h"
 #include "model/mmu/mmulock.h"
@@ -215,6 +216,7 @@ struct kvm_vcpu {
 	cycles_t entered;	 /* time of the last entry; for the checkers */
 	bool in_run;		 /* inside KVM_RUN */
 	uint32_t exit_reason;	 /* enum kvm_exit_reason of the pending userspace exit */
+	struct vcpu_restarts restarts; /* of the instruction that runs */
 	uint64_t rip;		 /* of the instruction fetched last: the emulator reads it */
 	bool mmio_read_pending;	 /* userspace is to answer a read of a device */
 	bool mmio_store_follows; /* the read is the first half of a read-modify-write */

@@ -2,6 +2,7 @@
 #include "model/mmu/notifier.h"
 
 #include "model/mmu/mmu.h"
+#include "model/policy/preset.h"
 
 /* A slot that has gone has nothing to unmap. */
 static bool slot_is_there(struct task *t, const struct kvm *kvm, const struct kvm_memory_slot *slot)
@@ -117,10 +118,19 @@ void mmu_notifier_wait(struct task *t, struct kvm *kvm)
 	}
 }
 
-bool mmu_invalidate_retry(const struct kvm *kvm, const struct kvm_page_fault *f)
+const char *mmu_invalidate_retry(const struct kvm *kvm, const struct kvm_page_fault *f)
 {
 	const struct mmu_notifiers *n = &kvm->notifiers;
 	pfn_t pfn = memslot_pfn(f->slot, f->gfn);
+	uint64_t seq = f->mmu_seq;
 
-	return (n->in_progress && pfn >= n->start && pfn < n->end) || n->seq != f->mmu_seq;
+	if (n->in_progress && pfn >= n->start && pfn < n->end)
+		return "an invalidation of its page is under way";
+	/* An int on the way: from 2^31 on it comes back as another number, and none is fresh. */
+	if (kvm->preset->int_mmu_seq)
+		seq = (uint64_t)(int64_t)(int32_t)seq;
+	if (n->seq == seq)
+		return NULL;
+	return seq == f->mmu_seq ? "an invalidation has ended since its page was looked up"
+				 : "the sequence of invalidations comes sign-extended from an int";
 }

@@ -15,7 +15,7 @@ struct kvm_memory_slot;
 struct kvm_page_fault;
 
 struct mmu_notifiers {
-	uint64_t seq;	      /* invalidations that have ended */
+	uint64_t seq;	      /* invalidations that have ended, kvm_vm_opts' among them */
 	unsigned in_progress; /* that have unmapped and have not ended; changes under mmu_lock */
 	pfn_t start, end;     /* of all of them: no more is known of several */
 	unsigned active;      /* that have begun: the set of memslots must stay as it is */
@@ -35,8 +35,8 @@ void mmu_notifier_change_pte(struct task *t, struct kvm *kvm, struct kvm_memory_
 /* [running] Waits until no invalidation is under way. slots_lock is held. */
 void mmu_notifier_wait(struct task *t, struct kvm *kvm);
 
-/* Whether a page that was looked up when seq was f->mmu_seq may be no longer the host's. mmu_lock
- * is held. */
-bool mmu_invalidate_retry(const struct kvm *kvm, const struct kvm_page_fault *f);
+/* Why a page that was looked up when seq was f->mmu_seq may be no longer the host's, in words;
+ * NULL: it is. mmu_lock is held. */
+const char *mmu_invalidate_retry(const struct kvm *kvm, const struct kvm_page_fault *f);
 
 #endif

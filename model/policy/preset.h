@@ -58,6 +58,8 @@ struct kvm_preset {
 	bool get_kicks; /* GET and CLEAR make vCPUs exit, log of the CPU's or not (5.12 on) */
 	bool host_read_faults; /* a read has the host's page as it is, the zero page too; otherwise
 				* it asks for a writable one, as a store does (to 3.7) */
+	bool int_mmu_seq;      /* a fault has the sequence of invalidations pass an int (5.16 to
+				* 6.2): see mmu_invalidate_retry() */
 	bool no_change_pte;    /* no MMU notifier for a page that takes another's place (6.10 on) */
 	bool huge_zero_copy;   /* the host's mm: a store to the huge zero page gets a huge page
 				* (6.13 on); otherwise the zero page is split */

@@ -35,6 +35,7 @@ const char *kvmsim_strerror(int err)
 		[-KVMSIM_EINTR] = "interrupted",
 		[-KVMSIM_ECHECK] = "a consistency check failed",
 		[-KVMSIM_ECHILD] = "a worker process died",
+		[-KVMSIM_ELIVELOCK] = "livelock",
 	};
 
 	if (err > 0 || -err >= (int)(sizeof(text) / sizeof(text[0])))

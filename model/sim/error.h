@@ -24,6 +24,7 @@ enum kvmsim_error {
 	KVMSIM_EINTR = -11,	  /* SIGINT or SIGTERM */
 	KVMSIM_ECHECK = -12,	  /* a checker caught the model: lost store, lock order, bad spte */
 	KVMSIM_ECHILD = -13,	  /* a worker process ended without its result */
+	KVMSIM_ELIVELOCK = -14,	  /* a vCPU restarts an instruction for ever (mmu/livelock.h) */
 };
 
 struct kvmsim_errsink {

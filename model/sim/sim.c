@@ -235,6 +235,11 @@ void sim_move_event(struct sim *s, struct task *t, cycles_t time)
 		r->hot.bound = bound_of(r, key);
 }
 
+bool task_is_alone(const struct task *t)
+{
+	return evq_first_other(&t->sim->queue, t->id).time == CYCLES_MAX;
+}
+
 cycles_t sim_now(const struct sim *s)
 {
 	const struct task *r = s->running;

@@ -146,6 +146,10 @@ static inline int task_sync(struct task *t);
 /* [running] Whether nothing of another task's comes before this task's now. */
 bool task_is_first(const struct task *t);
 
+/* [running] Whether no other task has anything pending, at any time: nothing can come in between as
+ * long as this one wakes nobody. */
+bool task_is_alone(const struct task *t);
+
 /* [running] The caller is about to touch @what, which another task can see. With the check on
  * (sim_set_check(); always in a debug build) the run fails with KVMSIM_ECHECK, and a message that
  * names the task and @what, if another task's time may be earlier. In a debug build it is enough

@@ -55,6 +55,7 @@ int scene_open(struct scene *s, const struct scene_opts *o)
 				 .preset = o->preset,
 				 .dirty = o->dirty,
 				 .spte = o->spte,
+				 .invalidations = o->invalidations,
 				 .personality = o->personality,
 				 .watch = o->watch,
 				 .observer = &s->observer,

@@ -29,7 +29,7 @@ struct scene_opts {
 	const char *preset, *dirty, *spte, *personality;
 	const struct kvm_watch *watch;
 	const char *params; /* lines of [param], NULL: none */
-	uint64_t background_sps, seed;
+	uint64_t background_sps, seed, invalidations;
 	enum kvm_eager_page_split eager_page_split;
 	bool check, reference;
 	bool host_absent, host_anonymous; /* slot 1's memory */

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Livelocks are seen as such: a vCPU that takes one fault for ever. Among them a hang that kernels
+ * from 5.16 to 6.2 had, whose faults passed the sequence of invalidations as an int (fixed in 6.3;
+ * "KVM: x86/mmu: Fix an sign-extension bug with mmu_seq that hangs vCPUs" in stable kernels).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/guest/ring.h"
+#include "model/host/cache.h"
+#include "model/mmu/mmu.h"
+#include "tests/unit/harness.h"
+#include "tests/unit/vm_scene.h"
+
+#define TWO_31	(1ull << 31)
+#define PAGES	8
+#define TEST(i) (SCENE_TEST + ((uint64_t)(i) << PAGE_SHIFT))
+
+static unsigned done; /* stores that were */
+
+/* The first store to an anonymous page that was read takes the zero page's place: an invalidation
+ * each. */
+static int copy_pages(struct scene *s, struct task *t)
+{
+	int r = 0;
+
+	(void)t;
+	done = 0;
+	for (unsigned i = 0; i < PAGES && !r; i++)
+		r = scene_read(s, TEST(i));
+	for (unsigned i = 0; i < PAGES && !r; i++) {
+		r = scene_write(s, TEST(i), 8, 1);
+		done += !r;
+	}
+	return r;
+}
+
+static int copy_from(const char *preset, enum kvm_paging paging, uint64_t invalidations)
+{
+	const struct scene_opts o = {.paging = paging,
+				     .pte = SCENE_FLAT,
+				     .slot_pages = 64,
+				     .preset = preset,
+				     .host_absent = true,
+				     .host_anonymous = true,
+				     .invalidations = invalidations,
+				     .check = true};
+
+	scene_message[0] = 0;
+	return scene(&o, copy_pages);
+}
+
+static const struct {
+	const char *preset;
+	enum kvm_paging paging;
+	bool hangs;
+} kernels[] = {
+	{"5.16-tdp", PAGING_TDP, true},	    {"5.18-tdp", PAGING_TDP, true},
+	{"6.2-tdp", PAGING_TDP, true},	    {"5.18-eager", PAGING_SHADOW, true},
+	{"5.18-eager", PAGING_TDP, true},   {"6.1-tdp", PAGING_TDP, false},
+	{"6.13-tdp", PAGING_TDP, false},    {"6.1-shadow", PAGING_SHADOW, false},
+	{"6.13-shadow", PAGING_TDP, false}, {"3.6", PAGING_SHADOW, false},
+	{"2.6.36", PAGING_SHADOW, false},
+};
+
+static void sequence_past_31_bits(void)
+{
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+		const char *preset = kernels[i].preset;
+		enum kvm_paging paging = kernels[i].paging;
+		int hang = kernels[i].hangs ? KVMSIM_ELIVELOCK : 0;
+
+		/* far from it, and up to it: a fault between two copies still has 2^31 - 1 */
+		CU_ASSERT_EQUAL(copy_from(preset, paging, 0), 0);
+		CU_ASSERT_EQUAL(copy_from(preset, paging, TWO_31 - 1 - PAGES), 0);
+		CU_ASSERT_EQUAL(done, PAGES);
+		/* the copy that makes it 2^31 is the last; its own fault is stale from then on */
+		CU_ASSERT_EQUAL(copy_from(preset, paging, TWO_31 - 4), hang);
+		CU_ASSERT_EQUAL(done, hang ? 3 : PAGES);
+		if (hang) {
+			CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "livelock: task "));
+			CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "gfn 0x10003,"));
+			CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "sign-extended"));
+		}
+		/* and no better with the sign bit gone: the upper half is missing */
+		CU_ASSERT_EQUAL(copy_from(preset, paging, 2 * TWO_31), hang);
+	}
+}
+
+/* The host begins to unmap a page and never ends. */
+static int unmap_for_ever(struct scene *s, struct task *t)
+{
+	struct kvm_memory_slot *slot = s->kvm->slots[1];
+	gfn_t gfn = SCENE_TEST >> PAGE_SHIFT;
+
+	mmu_notifier_invalidate_start(t, s->kvm, slot, gfn, gfn + 1);
+	return scene_read(s, TEST(1)) ? KVMSIM_EINVAL : scene_read(s, TEST(0));
+}
+
+static void invalidation_without_end(void)
+{
+	const struct scene_opts o = {.pte = SCENE_FLAT, .slot_pages = 64};
+
+	CU_ASSERT_EQUAL(scene(&o, unmap_for_ever), KVMSIM_ELIVELOCK);
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "gfn 0x10000,"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "nothing else goes on"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "an invalidation of its page is under way"));
+}
+
+/* It takes long, and ends: no livelock, however often the fault was taken until then. */
+static int unmap_slowly(struct task *t, void *arg)
+{
+	struct scene *s = arg;
+	struct kvm_memory_slot *slot = s->kvm->slots[1];
+	gfn_t gfn = SCENE_TEST >> PAGE_SHIFT;
+	int r;
+
+	mmu_notifier_invalidate_start(t, s->kvm, slot, gfn, gfn + 1);
+	r = task_block_until(t, WAIT_idle, task_now(t) + 500000);
+	mmu_notifier_invalidate_end(t, s->kvm, slot, gfn, gfn + 1);
+	return r;
+}
+
+static int read_meanwhile(struct scene *s, struct task *t)
+{
+	const struct task_opts o = {
+		.name = "host", .fn = unmap_slowly, .arg = s, .start = task_now(t)};
+	struct task *host;
+	int r = task_create(s->sim, &o, &host);
+
+	if (!r)
+		r = task_block_until(t, WAIT_idle, task_now(t) + 1000);
+	r = r < 0 ? r : scene_read(s, TEST(0));
+	CU_ASSERT_TRUE(scene_stat(s, STAT_pf_taken) > 2 * LIVELOCK_ALONE);
+	return r;
+}
+
+static void long_invalidation(void)
+{
+	const struct scene_opts o = {.pte = SCENE_FLAT, .slot_pages = 64};
+
+	CU_ASSERT_EQUAL(scene(&o, read_meanwhile), 0);
+}
+
+/* A VMM that never empties the rings. */
+static int make_no_room(struct kvm_vcpu *v, void *ctx)
+{
+	(void)v;
+	(void)ctx;
+	return 0;
+}
+
+static int fill_ring(struct scene *s, struct task *t)
+{
+	int r = scene_log(s, t, true);
+
+	kvm_on_ring_full(s->kvm, make_no_room, NULL);
+	for (unsigned i = 0; i < 512 && !r; i++)
+		r = scene_write(s, TEST(i), 8, 1);
+	return r;
+}
+
+static void ring_stays_full(void)
+{
+	const struct scene_opts o = {
+		.pte = SCENE_FLAT, .slot_pages = 512, .dirty = "ring,size=256,reaper=0"};
+
+	CU_ASSERT_EQUAL(scene(&o, fill_ring), KVMSIM_ELIVELOCK);
+	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "dirty ring is full"));
+}
+
+static CU_TestInfo tests[] = {{"sequence_past_31_bits", sequence_past_31_bits},
+			      {"invalidation_without_end", invalidation_without_end},
+			      {"long_invalidation", long_invalidation},
+			      {"ring_stays_full", ring_stays_full},
+			      CU_TEST_INFO_NULL};
+TEST_MAIN("livelock", tests)

@@ -205,6 +205,7 @@ static int create(struct guest_run *run, struct cache **cache)
 				       .preset = run->in->preset,
 				       .dirty = o->dirty,
 				       .spte = o->spte,
+				       .invalidations = o->invalidations,
 				       .personality = o->personality,
 				       .eager_page_split = o->eager_page_split,
 				       .cache = *cache,

@@ -32,6 +32,7 @@ struct run_opts {
 	const char *preset;	 /* NULL: 6.1-shadow */
 	const char *personality; /* of the CPU, "tcg" (NULL), "amd", "intel", ... */
 	const char *dirty;	 /* policy with parameters */
+	uint64_t invalidations; /* of MMU notifiers, that the VM has had before */
 	const char *spte;	 /* the same; NULL: the preset's */
 	const char *slot;	 /* name of the slot to log; NULL or "all": every slot */
 	const struct profile *profile;

@@ -10,6 +10,7 @@
 enum {
 	OPT_DIRTY = 256,
 	OPT_SPTE,
+	OPT_INVALIDATIONS,
 	OPT_PROFILE,
 	OPT_SCENARIO,
 	OPT_KERNEL,
@@ -32,6 +33,7 @@ enum {
 static const struct option common[] = {
 	{"dirty", required_argument, NULL, OPT_DIRTY},
 	{"spte", required_argument, NULL, OPT_SPTE},
+	{"invalidations", required_argument, NULL, OPT_INVALIDATIONS},
 	{"profile", required_argument, NULL, OPT_PROFILE},
 	{"scenario", required_argument, NULL, OPT_SCENARIO},
 	{"kernel", required_argument, NULL, OPT_KERNEL},
@@ -97,6 +99,10 @@ static bool parse_common(struct run_args *a, int opt, const char *name)
 		break;
 	case OPT_SPTE:
 		a->run->spte = optarg;
+		break;
+	case OPT_INVALIDATIONS:
+		ok = cli_u64(a->verb, name, optarg, 0, INT64_MAX, &n);
+		a->run->invalidations = n;
 		break;
 	case OPT_PROFILE:
 		a->profile = optarg;
@@ -180,9 +186,10 @@ static int parse_rest(struct run_args *a, int argc, char **argv)
 		return cli_usage(a->verb, "--store and --%s exclude each other",
 				 a->run->running ? "running" : "long-mode");
 	if (a->store &&
-	    (a->run->host_level || a->run->host_memory || a->run->eager_page_split || a->run->spte))
+	    (a->run->host_level || a->run->host_memory || a->run->eager_page_split ||
+	     a->run->spte || a->run->invalidations))
 		return cli_usage(a->verb, "--store excludes --host-pages, --host-memory, "
-					  "--eager-page-split and --spte");
+					  "--eager-page-split, --spte and --invalidations");
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv exclude each other");
 	return 0;

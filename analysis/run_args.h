@@ -44,6 +44,8 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	"  --spte NAME[,K=V...]  what is remembered of accesses to devices, and how guests' "      \
 	"page\n"                                                                                   \
 	"                        tables are followed (kvmsim list; default: the preset's)\n"       \
+	"  --invalidations N     MMU notifiers' before: the sequence that faults compare begins "  \
+	"there\n"                                                                                  \
 	"  --interval N          guest instructions between collections, a multiple of the\n"      \
 	"                        trace's epoch (default: one epoch)\n"                             \
 	"  --slot NAME           memory slot to log, or all (default: the scenario's, all)\n"      \

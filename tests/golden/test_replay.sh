@@ -286,6 +286,16 @@ ok 'log = all: both' sh -c "grep -q '^a  *8,192 ' '$dir/out' && grep -q '^b  *64
 sed 's/^log = .*/log = c/' "$dir/all.ini" >"$dir/none.ini"
 refuses 'log: no such slot' 3 'none.ini:5: ' --scenario "$dir/none.ini" "$@"
 
+# A kernel whose faults had the sequence of invalidations pass an int hangs its vCPUs past 2^31 of
+# them, and that is seen; one that keeps all of it goes on.
+printf '[scenario]\nworkload = migration\nslots = a:0:8192\nrounds = 2\n' >"$dir/hang.ini"
+refuses 'livelock' 1 'livelock: task vcpu0 at [0-9]*: .* sign-extended' \
+	--scenario "$dir/hang.ini" --kernel 6.2-tdp --invalidations 2147483648 "$@"
+ok 'livelock: not before' replay 0 --scenario "$dir/hang.ini" --kernel 6.2-tdp \
+	--invalidations 2147483647 "$@"
+ok 'livelock: not with 64 bits' replay 0 --scenario "$dir/hang.ini" --kernel 6.1-tdp \
+	--invalidations 2147483648 "$@"
+
 # A guest that lasts until it is told to stop.
 printf '[scenario]\nworkload = migration\nslots = a:0:100000\nrounds = 10000000\n' >"$dir/long.ini"
 for signal in INT TERM; do

@@ -44,7 +44,8 @@ static int match_gpa(struct kvm_vcpu *v, bool write)
 static int find_gpa(struct kvm_vcpu *v, bool write)
 {
 	struct vcpu_emulation *e = &v->emulated;
-	uint64_t access = (write ? PFERR_WRITE : 0) | vcpu_user(v), offset = PAGE_SIZE - 1;
+	uint64_t access = (write ? PFERR_WRITE : 0) | (e->fetch ? PFERR_FETCH : 0) | vcpu_user(v);
+	uint64_t offset = PAGE_SIZE - 1;
 	struct guest_walk gw;
 
 	e->gpa = e->fault_addr;
@@ -170,8 +171,11 @@ int emulate_access(struct kvm_vcpu *v, uint64_t fault_addr, gva_t gva, uint64_t 
 	bool retried = v->retried_rip == v->rip && v->retried_addr == fault_addr;
 	int r;
 
-	v->emulated = (struct vcpu_emulation){
-		.fault_addr = fault_addr, .gva = gva, .len = len, .store = value};
+	v->emulated = (struct vcpu_emulation){.fault_addr = fault_addr,
+					      .gva = gva,
+					      .len = len,
+					      .store = value,
+					      .fetch = need & PFERR_FETCH};
 	emulate_instruction(v);
 	if (unprotect_and_retry(v, need, retried))
 		return VCPU_RESTART;

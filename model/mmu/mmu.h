@@ -189,6 +189,7 @@ struct vcpu_emulation {
 	gpa_t gpa;
 	uint64_t store, loaded;
 	unsigned len;
+	bool fetch; /* of code, not of data */
 };
 
 struct mmu_root {

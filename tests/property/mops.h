@@ -34,7 +34,7 @@ enum { MOPS_SLOT_TABLES, MOPS_SLOT_DATA, MOPS_SLOT_DATA2, MOPS_SLOTS };
 
 /* Which page of the tables slot is what. Roots have three levels of their own, or share them. */
 #define MOPS_ROOTS	   3
-#define MOPS_PML4(root)	   (MOPS_TABLES_GFN + 3 * (root))
+#define MOPS_PML4(root)	   (MOPS_TABLES_GFN + 3 * (root)) /* not with PAE */
 #define MOPS_PDPT(root)	   (MOPS_TABLES_GFN + 3 * (root) + 1)
 #define MOPS_PD(root)	   (MOPS_TABLES_GFN + 3 * (root) + 2)
 #define MOPS_MAX_PTS	   100 /* enough to run out of shadow pages */
@@ -52,6 +52,11 @@ enum { MOPS_SLOT_TABLES, MOPS_SLOT_DATA, MOPS_SLOT_DATA2, MOPS_SLOTS };
 #define MOPS_D	0x40ull
 #define MOPS_PS 0x80ull
 
+/* What a vCPU's registers say of who may use what; at first MOPS_WP alone. */
+#define MOPS_WP	  1u
+#define MOPS_SMAP 2u
+#define MOPS_USER 4u /* at privilege level 3 */
+
 /* Kinds of ops and what their words are. */
 #define MOPS_KINDS(X)                                                                              \
 	X(read, "a: gva, len")                                                                     \
@@ -61,6 +66,7 @@ enum { MOPS_SLOT_TABLES, MOPS_SLOT_DATA, MOPS_SLOT_DATA2, MOPS_SLOTS };
 	X(fetch, "a: gva")                                                                         \
 	X(invlpg, "a: gva")                                                                        \
 	X(cr3, "a: number of the root")                                                            \
+	X(mode, "a: MOPS_WP, _SMAP and _USER, b: by the VMM, with KVM_SET_SREGS")                  \
 	X(out, "")                                                                                 \
 	X(hlt, "")                                                                                 \
 	/* the VMM's; gap is the time before it */                                                 \
@@ -122,6 +128,11 @@ bool mops_make(uint64_t seed, struct mops *m);
 bool mops_make_with(uint64_t seed, const char *preset, const char *dirty, const char *spte,
 		    struct mops *m);
 void mops_free(struct mops *m);
+/* What CR3 is for @root. */
+static inline uint64_t mops_cr3(const struct mops *m, uint64_t root)
+{
+	return (m->mode == GUEST_PAE ? MOPS_PDPT(root) : MOPS_PML4(root)) << 12;
+}
 /* Entry @i of table @gfn as it is at first. */
 uint64_t mops_first_entry(const struct mops *m, uint64_t gfn, unsigned i);
 

@@ -76,7 +76,7 @@ static void choose_machine(struct mops *m, struct rng *r, const char *preset)
 	snprintf(m->cpu, sizeof(m->cpu), "%s", cpus[rng_below(r, COUNT(cpus))]);
 	/* Shadow paging is where most can go wrong. */
 	m->paging = p->tdp_mmu || !rng_below(r, 4) ? PAGING_TDP : PAGING_SHADOW;
-	m->mode = rng_below(r, 5) ? GUEST_LONG64 : GUEST_FLAT32;
+	m->mode = rng_below(r, 5) ? GUEST_LONG64 : rng_below(r, 2) ? GUEST_PAE : GUEST_FLAT32;
 	m->memory = (enum mops_memory)rng_below(r, 3);
 	m->host_level = p->huge_pages ? 1 + (unsigned)rng_below(r, 2) : 1;
 	m->eager = rng_below(r, 2);
@@ -88,6 +88,9 @@ static void choose_machine(struct mops *m, struct rng *r, const char *preset)
 	m->n_windows = m->n_pts == 6 ? 6 : MOPS_MAX_WINDOWS;
 	choose_dirty(m, r);
 	choose_spte(m, r);
+	/* Its nested walks make PDPTEs that KVM takes for invalid: see struct cpu_personality. */
+	if (m->mode == GUEST_PAE && m->paging == PAGING_TDP && !strcmp(m->cpu, "tcg"))
+		strcpy(m->cpu, "amd");
 }
 
 /* ---- what tables hold ---- */
@@ -99,8 +102,13 @@ static uint64_t hash(uint64_t x)
 	return x ^ x >> 31;
 }
 
+static bool changes_mode(const struct mops *m)
+{
+	return m->mode != GUEST_FLAT32 && m->seed % 4 == 3;
+}
+
 /* A few frames that everybody uses; mostly present and writable, as guests' pages are. */
-static uint64_t page_entry(uint64_t draw)
+static uint64_t page_entry(const struct mops *m, uint64_t draw)
 {
 	static const uint64_t base[] = {MOPS_DATA_GFN, MOPS_DATA_GFN + 512, MOPS_DATA2_GFN,
 					MOPS_DATA2_GFN + 500};
@@ -111,7 +119,9 @@ static uint64_t page_entry(uint64_t draw)
 		return 0;
 	if (draw % 16 == 1)
 		flags &= ~MOPS_W;
-	if (draw % 32 == 2) /* a table, to look at */
+	if (draw >> 16 & 1 && draw % 16 < 3)
+		flags &= ~MOPS_U;
+	if (draw % 32 == 2 && !changes_mode(m)) /* a table, to look at; without CR0.WP to write */
 		return (MOPS_TABLES_GFN + (draw >> 8) % 32) << 12 | MOPS_P | MOPS_U | MOPS_A;
 	if (draw % 32 == 3)
 		gfn = MOPS_DEVICE_GFN;
@@ -155,13 +165,15 @@ uint64_t mops_first_entry(const struct mops *m, uint64_t gfn, unsigned i)
 	if (gfn == MOPS_PT_TABLES)
 		return i < MOPS_TABLES ? link_to(MOPS_TABLES_GFN + i) | MOPS_D : 0;
 	if (gfn >= MOPS_PT(0) && gfn < MOPS_PT(MOPS_MAX_PTS))
-		return i < MOPS_WINDOW_PAGES ? page_entry(draw) : 0;
+		return i < MOPS_WINDOW_PAGES ? page_entry(m, draw) : 0;
 	if (gfn >= MOPS_TABLES_GFN + 3 * MOPS_ROOTS)
 		return 0;
 	root = root_of(gfn);
 	to = draw % 3 ? root : (unsigned)(draw >> 8) % MOPS_ROOTS; /* its own, or shared */
 	if (gfn == MOPS_PML4(root))
 		return i ? 0 : link_to(MOPS_PDPT(to));
+	if (gfn == MOPS_PDPT(root) && m->mode == GUEST_PAE) /* other bits are reserved */
+		return i ? 0 : MOPS_PD(to) << 12 | MOPS_P;
 	if (gfn == MOPS_PDPT(root))
 		return i ? 0 : link_to(MOPS_PD(to));
 	if (i == (MOPS_TABLES_GFN >> 9))
@@ -191,9 +203,9 @@ static uint64_t random_gva(const struct mops *m, struct rng *r)
 					MOPS_DATA2_GFN + 500};
 	uint64_t page, offset = rng_below(r, 32) ? rng_below(r, 4) * 8 : 4092;
 
-	if (m->mode == GUEST_LONG64 && !rng_below(r, 24)) /* tables, to read */
+	if (m->mode != GUEST_FLAT32 && !rng_below(r, 24)) /* tables, to read */
 		page = MOPS_TABLES_GFN + rng_below(r, 24);
-	else if (m->mode == GUEST_LONG64)
+	else if (m->mode != GUEST_FLAT32)
 		page = MOPS_WINDOW(rng_below(r, m->n_windows)) * 512 +
 		       rng_below(r, m->n_windows > 6 ? 3 : MOPS_WINDOW_PAGES);
 	else if (rng_below(r, 24))
@@ -211,7 +223,9 @@ static void choose_entry(const struct mops *m, struct rng *r, struct mop *op)
 
 	/* Where there are many tables they come and go, until shadow pages are short. */
 	switch (rng_below(r, m->n_pts == MOPS_MAX_PTS ? 6 : 12)) {
-	case 0: /* a level that leads to tables */
+	case 0: /* a level that leads to tables; PDPTEs of PAE are loaded, and stay as they are */
+		if (m->mode == GUEST_PAE)
+			goto page;
 		gfn = rng_below(r, 2) ? MOPS_PML4(root) : MOPS_PDPT(root);
 		if (root % m->n_vcpus != op->who)
 			gfn = MOPS_PDPT(root = op->who % MOPS_ROOTS);
@@ -241,7 +255,7 @@ static void choose_entry(const struct mops *m, struct rng *r, struct mop *op)
 		i %= MOPS_WINDOW_PAGES;
 		if (i % m->n_vcpus != op->who)
 			i = op->who;
-		value = page_entry(draw);
+		value = page_entry(m, draw);
 	}
 	op->a = MOPS_TABLES_WINDOW + ((gfn - MOPS_TABLES_GFN) << 12) + i * 8;
 	op->b = value;
@@ -277,9 +291,18 @@ static struct mop guest_op(const struct mops *m, struct rng *r, uint8_t who)
 {
 	static const uint8_t lens[] = {8, 8, 8, 4, 2, 1};
 	struct mop op = {.who = who, .gap = random_gap(r), .len = lens[rng_below(r, COUNT(lens))]};
-	bool pages = m->mode == GUEST_LONG64;
+	bool pages = m->mode != GUEST_FLAT32;
 
 	op.a = random_gva(m, r);
+	if (changes_mode(m) && !rng_below(r, 50)) { /* mostly as an OS has it */
+		op.kind = MOP_mode;
+		op.a = rng_below(r, 2) ? MOPS_WP : 0;
+		op.a |= rng_below(r, 3) ? 0 : MOPS_USER;
+		/* few pages are the supervisor's */
+		op.a |= rng_below(r, op.a & MOPS_USER ? 2 : 16) ? 0 : MOPS_SMAP;
+		op.b = !rng_below(r, 4);
+		return op;
+	}
 	switch (rng_below(r, 40)) {
 	case 0:
 		op.kind = MOP_out;

@@ -63,7 +63,7 @@ struct oracle_word *oracle_word_at(struct oracle *o, uint64_t gpa)
 	w->gpa = gpa;
 	oracle_add_store(w, (struct oracle_store){
 				    .mask = 0xff,
-				    .value = oracle_is_table(gpa) && o->m->mode == GUEST_LONG64
+				    .value = oracle_is_table(gpa) && o->m->mode != GUEST_FLAT32
 						     ? mops_first_entry(o->m, gpa >> 12,
 									(unsigned)(gpa & 0xfff) / 8)
 						     : 0});
@@ -130,9 +130,21 @@ void oracle_store(struct oracle *o, uint64_t gpa, struct oracle_store s)
 struct walk {
 	struct oracle *o;
 	uint64_t gva, from;
-	bool write;
+	bool write, fetch;
+	unsigned mode;
 	struct oracle_targets *t;
 };
+#define ALL (MOPS_W | MOPS_U)
+
+/* By what all entries on the way grant. */
+static bool permitted(const struct walk *w, uint64_t grants)
+{
+	bool user = w->mode & MOPS_USER;
+
+	if (user ? !(grants & MOPS_U) : (grants & MOPS_U) && (w->mode & MOPS_SMAP) && !w->fetch)
+		return false;
+	return !w->write || (grants & MOPS_W) || (!user && !(w->mode & MOPS_WP));
+}
 
 static void add_target(struct oracle_targets *t, uint64_t gpa)
 {
@@ -145,25 +157,26 @@ static void add_target(struct oracle_targets *t, uint64_t gpa)
 		t->gpa[t->n++] = gpa;
 }
 
-static void walk_table(const struct walk *w, uint64_t table, int level, bool writable);
+static void walk_table(const struct walk *w, uint64_t table, int level, uint64_t grants);
 
-static void walk_entry(const struct walk *w, uint64_t pte, int level, bool writable)
+static void walk_entry(const struct walk *w, uint64_t pte, int level, uint64_t grants)
 {
 	uint64_t offset = (1ull << (12 + 9 * (level - 1))) - 1;
 
-	writable &= !!(pte & MOPS_W);
+	if (level < 3 || w->o->m->mode != GUEST_PAE) /* PDPTEs of PAE grant all */
+		grants &= pte;
 	if (!(pte & MOPS_P))
 		w->t->fault = true;
 	else if (level > 1 && !(pte & MOPS_PS))
-		walk_table(w, pte, level - 1, writable);
-	else if (w->write && !writable)
+		walk_table(w, pte, level - 1, grants);
+	else if (!permitted(w, grants))
 		w->t->fault = true;
 	else
 		add_target(w->t, (pte & 0xffffffffff000ull & ~offset) | (w->gva & offset));
 }
 
 /* By every value that the entry may have or have had since w->from. */
-static void walk_table(const struct walk *w, uint64_t table, int level, bool writable)
+static void walk_table(const struct walk *w, uint64_t table, int level, uint64_t grants)
 {
 	uint64_t index = w->gva >> (12 + 9 * (level - 1)) & 511;
 	uint64_t gpa = (table & 0xffffffffff000ull) + index * 8;
@@ -174,26 +187,27 @@ static void walk_table(const struct walk *w, uint64_t table, int level, bool wri
 	for (size_t i = 0; i < n; i++) {
 		word = oracle_word_at(w->o, gpa); /* the table may grow meanwhile */
 		if (word->store[i].end >= until)
-			walk_entry(w, word->store[i].value, level, writable);
+			walk_entry(w, word->store[i].value, level, grants);
 	}
 	for (unsigned v = 0; v < w->o->m->n_vcpus; v++) {
 		const struct oracle_pending *p = &w->o->vcpu[v].op;
 
 		if (p->busy && p->stores && (p->gva & ~7ull) == gpa)
-			walk_entry(w, p->value, level, writable);
+			walk_entry(w, p->value, level, grants);
 	}
 }
 
 void oracle_find_targets(struct oracle *o, unsigned v, uint64_t gva, bool write, uint64_t from,
 			 struct oracle_targets *t)
 {
-	const struct walk w = {o, gva, from, write, t};
+	const struct oracle_vcpu *c = &o->vcpu[v];
+	const struct walk w = {o, gva, from, write, c->op.fetch, c->mode, t};
 
 	memset(t, 0, sizeof(*t));
 	if (o->m->mode == GUEST_FLAT32)
 		add_target(t, gva);
 	else
-		walk_table(&w, MOPS_PML4(o->vcpu[v].root) << 12, 4, true);
+		walk_table(&w, mops_cr3(o->m, c->root), o->m->mode == GUEST_PAE ? 3 : 4, ALL);
 }
 
 /* When this vCPU last flushed the page. */

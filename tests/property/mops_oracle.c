@@ -61,6 +61,7 @@ void oracle_begin(struct oracle *o, unsigned v, const struct mop *op)
 
 	*p = (struct oracle_pending){.busy = true,
 				     .loads = op->kind != MOP_write,
+				     .fetch = op->kind == MOP_fetch,
 				     .stores = op->kind == MOP_write || op->kind == MOP_xchg ||
 					       op->kind == MOP_inc,
 				     .adds = op->kind == MOP_inc,
@@ -446,8 +447,10 @@ bool oracle_init(struct oracle *o, const struct mops *m)
 		s->reported = calloc(s->npages, 8);
 		ok &= s->stored && s->reported;
 	}
-	for (unsigned v = 0; v < m->n_vcpus; v++)
+	for (unsigned v = 0; v < m->n_vcpus; v++) {
 		o->vcpu[v].root = v % MOPS_ROOTS;
+		o->vcpu[v].mode = MOPS_WP;
+	}
 	return ok;
 }
 

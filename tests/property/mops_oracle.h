@@ -32,6 +32,7 @@ struct oracle_word {
 /* An op that has begun and not ended. */
 struct oracle_pending {
 	bool busy, loads, stores;
+	bool fetch;
 	bool adds; /* value is added to what was there */
 	uint64_t gva, value, begin;
 	unsigned len;
@@ -39,6 +40,7 @@ struct oracle_pending {
 
 struct oracle_vcpu {
 	unsigned root;
+	unsigned mode; /* MOPS_WP and so on */
 	bool ended;
 	uint64_t flushed;				  /* all of it */
 	uint64_t page_flushed[MOPS_MAX_WINDOWS + 2][512]; /* of windows, and of the tables' */

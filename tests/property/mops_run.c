@@ -148,10 +148,30 @@ static int load_cr3(struct machine_vcpu *v, const struct mop *op)
 {
 	struct oracle *o = &v->machine->oracle;
 	uint64_t begin = oracle_tick(o);
-	int r = vcpu_mov_cr3(v->vcpu, MOPS_PML4(op->a) << 12);
+	int r = vcpu_mov_cr3(v->vcpu, mops_cr3(v->machine->m, op->a));
 
 	o->vcpu[v->id].root = (unsigned)op->a;
 	oracle_flushed(o, v->id, begin);
+	return r;
+}
+
+/* The user cannot change registers: then it is the VMM who does. */
+static int change_mode(struct machine_vcpu *v, const struct mop *op)
+{
+	struct oracle_vcpu *c = &v->machine->oracle.vcpu[v->id];
+	struct cpu_regs regs = vcpu_regs(v->vcpu);
+	int r;
+
+	regs.cr0 = (regs.cr0 & ~CR0_WP) | (op->a & MOPS_WP ? CR0_WP : 0);
+	regs.cr4 = (regs.cr4 & ~CR4_SMAP) | (op->a & MOPS_SMAP ? CR4_SMAP : 0);
+	regs.cpl = op->a & MOPS_USER ? 3 : 0;
+	if (op->b || ((c->mode ^ op->a) & MOPS_USER) || (c->mode & MOPS_USER)) {
+		r = vcpu_change_sregs(v->vcpu, &regs);
+	} else {
+		r = vcpu_mov_cr0(v->vcpu, regs.cr0);
+		r = r ? r : vcpu_mov_cr4(v->vcpu, regs.cr4);
+	}
+	c->mode = (unsigned)op->a;
 	return r;
 }
 
@@ -167,7 +187,7 @@ static int invalidate(struct machine_vcpu *v, const struct mop *op)
 
 static int guest_op(struct machine_vcpu *v, const struct mop *op)
 {
-	bool pages = v->machine->m->mode == GUEST_LONG64;
+	bool pages = v->machine->m->mode != GUEST_FLAT32;
 	int r = vcpu_gap(v->vcpu, op->gap);
 
 	if (r)
@@ -177,6 +197,8 @@ static int guest_op(struct machine_vcpu *v, const struct mop *op)
 		return pages ? invalidate(v, op) : 0;
 	case MOP_cr3:
 		return pages ? load_cr3(v, op) : 0;
+	case MOP_mode:
+		return pages ? change_mode(v, op) : 0;
 	case MOP_out:
 		r = vcpu_out(v->vcpu, 0x10);
 		return r == VCPU_USERSPACE ? 0 : r;
@@ -195,8 +217,8 @@ static int vcpu_thread(struct task *t, void *arg)
 	int err = 0;
 
 	vcpu_bind(v->vcpu, t);
-	if (x->m->mode == GUEST_LONG64)
-		vcpu_set_cr3(v->vcpu, MOPS_PML4(v->id % MOPS_ROOTS) << 12);
+	if (x->m->mode != GUEST_FLAT32)
+		vcpu_set_cr3(v->vcpu, mops_cr3(x->m, v->id % MOPS_ROOTS));
 	for (size_t i = 0; i < x->m->n && !err; i++) {
 		if (x->m->op[i].who != v->id)
 			continue;
@@ -231,7 +253,7 @@ static int start(struct task *t, struct machine *x)
 
 	for (unsigned s = 0; s < MOPS_SLOTS && !err; s++)
 		err = mops_set_slot(t, x, s, true, false);
-	if (!err && x->m->mode == GUEST_LONG64)
+	if (!err && x->m->mode != GUEST_FLAT32)
 		make_tables(x);
 	for (unsigned i = 0; i < x->m->n_vcpus && !err; i++) {
 		struct machine_vcpu *v = &x->vcpu[i];

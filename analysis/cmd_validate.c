@@ -185,9 +185,9 @@ static int validate_sequences(const struct options *o, char *const *paths, int n
 	int err = cli_profile("tcg-icount", &profile);
 	int code = err ? cli_input_exit_code(err) : EXIT_DONE;
 
-	for (int i = 0; i < n && !err; i++)
+	for (int i = 0; i < n && !err && code != EXIT_INTERRUPTED; i++)
 		code = validate_sequence(paths[i], o, profile, list, code);
-	if (!err && o->json) {
+	if (!err && o->json && code != EXIT_INTERRUPTED) {
 		err = json_print(list, stdout);
 		code = err ? cli_file_exit_code(err) : code;
 	} else {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/run.h"
 #include "workloads/matrix.h"
 
 /* ---- the model's run ---- */
@@ -47,6 +48,8 @@ static int on_phase(void *ctx, const struct matrix_phase *p)
 	phase->nr_dirty = p->nr_dirty;
 	phase->round = p->round;
 	c->begun = false;
+	if (run_interrupted)
+		return KVMSIM_EINTR;
 	return trace_phase_end(phase) ? 0 : KVMSIM_ENOMEM;
 }
 
@@ -100,8 +103,8 @@ static unsigned device_rest(const struct trace_phases *p)
 	return rest;
 }
 
-static int run_model(const struct profile *profile, const struct kvmsim_errsink *errors,
-		     struct sequence_result *s)
+static int run_case(const struct profile *profile, const struct kvmsim_errsink *errors,
+		    struct sequence_result *s)
 {
 	const struct trace_recording *r = s->recording;
 	struct collection c = {.phases = &s->model};
@@ -218,7 +221,7 @@ int sequence_compare(const char *path, const struct profile *profile,
 	err = trace_recording_load(path, errors, &out->recording);
 	if (err)
 		return err;
-	err = run_model(profile, errors, out);
+	err = run_case(profile, errors, out);
 	err = err ? err : compare_all(out);
 	if (err == KVMSIM_ENOMEM)
 		kvmsim_err(errors, err, "%s: out of memory", path);

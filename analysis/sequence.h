@@ -36,7 +36,7 @@ struct sequence_result {
 };
 
 /* Errors: those of trace_recording_load() and matrix_run(); KVMSIM_ENOENT with a message (no such
- * case, or not on that MMU), KVMSIM_ENOMEM. */
+ * case, or not on that MMU), KVMSIM_ENOMEM, KVMSIM_EINTR when run_interrupted was set. */
 int sequence_compare(const char *path, const struct profile *profile,
 		     const struct kvmsim_errsink *errors, struct sequence_result *out);
 void sequence_free(struct sequence_result *r);

@@ -261,7 +261,7 @@ static int event_line(struct reader *rd, const char *event)
 
 	if (!len || *text != ':')
 		return damaged(rd, "'EVENT: ' was expected after the time");
-	text += text[1] == ' ' ? 2 : 1;
+	text += 1 + strspn(text + 1, " ");
 	line.id = trace_line_find(event, len);
 	if (line.id == N_KVM_TRACE) {
 		line.unknown = keep_name(rd->r, event, len);

@@ -167,7 +167,7 @@ static int validate_sequence(const char *path, const struct options *o,
 {
 	const uint64_t context = o->context == CONTEXT_UNSET ? 5 : o->context;
 	struct sequence_result r;
-	int err = sequence_compare(path, profile, &cli_errors, &r);
+	int err = sequence_compare(path, o->programs, profile, &cli_errors, &r);
 	int own = err ? cli_file_exit_code(err) : r.first ? EXIT_GATE : EXIT_DONE;
 
 	if (!err && o->json)
@@ -297,9 +297,9 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 	}
 	if (o.first_divergence) {
 		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.profile || o.fit ||
-		    o.programs || o.cost || o.check || o.csv || o.vcpus)
-			return cli_usage(verb, "--first-divergence goes with --context and --json "
-					       "only");
+		    o.cost || o.check || o.csv || o.vcpus)
+			return cli_usage(verb, "--first-divergence goes with --context, --programs "
+					       "and --json only");
 		if (optind == argc)
 			return cli_usage(verb, "--first-divergence needs a trace FILE");
 		return validate_sequences(&o, argv + optind, argc - optind);

@@ -80,6 +80,9 @@ void matrix_file_free(struct matrix_file *f);
 int matrix_file_programs(struct matrix_file *f, const char *dir,
 			 const struct kvmsim_errsink *errors);
 /* For matrix_file_free(). */
+/* One of them: 1, or 0 when there is no such file, or an error with its message. */
+int matrix_program_read(const char *dir, const char *name, const struct kvmsim_errsink *errors,
+			struct ops_program *out);
 void matrix_programs_free(struct matrix_file *f);
 
 /* The interned text, or NULL when out of memory. */

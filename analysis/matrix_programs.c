@@ -23,11 +23,9 @@ static const struct ops_program *known(const struct matrix_file *f, const char *
 	return NULL;
 }
 
-/* *@out stays NULL when there is no such file. */
-static int load(struct matrix_file *f, const char *dir, const char *name,
-		const struct kvmsim_errsink *errors, const struct ops_program **out)
+int matrix_program_read(const char *dir, const char *name, const struct kvmsim_errsink *errors,
+			struct ops_program *out)
 {
-	struct matrix_program *p;
 	char path[512], error[256], *text = NULL;
 	size_t len;
 	int err;
@@ -35,19 +33,29 @@ static int load(struct matrix_file *f, const char *dir, const char *name,
 	snprintf(path, sizeof(path), "%s/%s.ops", dir, name);
 	if (access(path, F_OK) < 0)
 		return 0;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", path);
 	err = scenario_read_file(path, errors, &text, &len);
-	if (!err && ops_parse(&p->program, text, path, error, sizeof(error)))
+	if (!err && ops_parse(out, text, path, error, sizeof(error)))
 		err = kvmsim_err(errors, KVMSIM_EPARSE, "%s", error);
-	if (!err && strcmp(p->program.name, name))
+	if (!err && strcmp(out->name, name))
 		err = kvmsim_err(errors, KVMSIM_EPARSE, "%s: its case is called %s", path,
-				 p->program.name);
+				 out->name);
 	free(text);
-	if (err) {
+	return err ? err : 1;
+}
+
+/* *@out stays NULL when there is no such file. */
+static int load(struct matrix_file *f, const char *dir, const char *name,
+		const struct kvmsim_errsink *errors, const struct ops_program **out)
+{
+	struct matrix_program *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return kvmsim_err(errors, KVMSIM_ENOMEM, "case %s: out of memory", name);
+	r = matrix_program_read(dir, name, errors, &p->program);
+	if (r <= 0) {
 		free(p);
-		return err;
+		return r;
 	}
 	p->next = f->programs;
 	f->programs = p;

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/matrix_file.h"
 #include "analysis/run.h"
 #include "workloads/matrix.h"
+#include "workloads/ops_program.h"
 
 /* ---- the model's run ---- */
 
@@ -111,6 +113,7 @@ static int run_case(const struct profile *profile, const struct kvmsim_errsink *
 	const struct kvm_observer observer = {.event = on_event, .ctx = &c};
 	struct matrix_round *rounds;
 	struct matrix_opts o = {.test_case = r->test_case,
+				.program = s->program,
 				.mmu = r->mmu,
 				.guest = r->guest,
 				.slot_pages = r->slot_pages,
@@ -123,10 +126,10 @@ static int run_case(const struct profile *profile, const struct kvmsim_errsink *
 				.errors = errors};
 	int err;
 
-	if (!matrix_has_case(r->test_case))
+	if (!s->program && !matrix_has_case(r->test_case))
 		return kvmsim_err(errors, KVMSIM_ENOENT, "%s: the model has no case %s", s->path,
 				  r->test_case);
-	if (!matrix_case_on(r->test_case, r->mmu))
+	if (!s->program && !matrix_case_on(r->test_case, r->mmu))
 		return kvmsim_err(errors, KVMSIM_ENOENT, "%s: the model has no case %s on %s",
 				  s->path, r->test_case, r->mmu_name);
 	err = rounds_of(&r->phases, &rounds, &o.n_rounds);
@@ -211,7 +214,26 @@ static int compare_all(struct sequence_result *s)
 	return 0;
 }
 
-int sequence_compare(const char *path, const struct profile *profile,
+static int find_program(const char *dir, const struct kvmsim_errsink *errors,
+			struct sequence_result *s)
+{
+	const char *name = s->recording->test_case;
+	int r;
+
+	if (!dir || matrix_has_case(name))
+		return 0;
+	s->program = calloc(1, sizeof(*s->program));
+	if (!s->program)
+		return KVMSIM_ENOMEM;
+	r = matrix_program_read(dir, name, errors, s->program);
+	if (!r) { /* run_case() says so */
+		free(s->program);
+		s->program = NULL;
+	}
+	return r < 0 ? r : 0;
+}
+
+int sequence_compare(const char *path, const char *programs, const struct profile *profile,
 		     const struct kvmsim_errsink *errors, struct sequence_result *out)
 {
 	int err;
@@ -221,7 +243,8 @@ int sequence_compare(const char *path, const struct profile *profile,
 	err = trace_recording_load(path, errors, &out->recording);
 	if (err)
 		return err;
-	err = run_case(profile, errors, out);
+	err = find_program(programs, errors, out);
+	err = err ? err : run_case(profile, errors, out);
 	err = err ? err : compare_all(out);
 	if (err == KVMSIM_ENOMEM)
 		kvmsim_err(errors, err, "%s: out of memory", path);
@@ -233,5 +256,6 @@ void sequence_free(struct sequence_result *r)
 	trace_recording_free(r->recording);
 	trace_phases_free(&r->model);
 	free(r->phases);
+	free(r->program);
 	memset(r, 0, sizeof(*r));
 }

@@ -27,6 +27,7 @@ struct sequence_phase {
 
 struct sequence_result {
 	const char *path;
+	struct ops_program *program; /* the case; NULL: one that is built in */
 	struct trace_recording *recording;
 	struct trace_phases model; /* all phases of the case */
 	struct sequence_phase *phases;
@@ -35,9 +36,11 @@ struct sequence_result {
 	struct sequence_phase *first; /* the first that diverges; NULL: none */
 };
 
-/* Errors: those of trace_recording_load() and matrix_run(); KVMSIM_ENOENT with a message (no such
+/* A case that is not built in is the op program @programs/CASE.ops, unless that is NULL.
+ *
+ * Errors: those of trace_recording_load() and matrix_run(); KVMSIM_ENOENT with a message (no such
  * case, or not on that MMU), KVMSIM_ENOMEM, KVMSIM_EINTR when run_interrupted was set. */
-int sequence_compare(const char *path, const struct profile *profile,
+int sequence_compare(const char *path, const char *programs, const struct profile *profile,
 		     const struct kvmsim_errsink *errors, struct sequence_result *out);
 void sequence_free(struct sequence_result *r);
 

@@ -107,7 +107,7 @@ sed 1d "$whole" >"$dir/A64-npt0-2m.txt"
 check 'the name says what it is of' 0 'case A, npt0-long64, slot of 64 pages, guest PTEs 2m' \
 	sequence "$dir/A64-npt0-2m.txt"
 check 'no file named' 2 'needs a trace FILE' sequence
-check 'with a matrix' 2 'goes with --context and --json only' sequence --matrix x.csv "$whole"
+check 'with a matrix' 2 'goes with --context, --programs and --json only' sequence --matrix x.csv "$whole"
 check 'a context of nothing' 2 '--context is about --first-divergence' "$kvmsim" validate --context 3
 check 'a context that is no number' 2 '--context' sequence --context many "$whole"
 

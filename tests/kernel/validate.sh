@@ -147,6 +147,6 @@ if [ "$(wc -l <"$cache/result.csv")" -gt 1 ]; then
 fi
 for file in "$cache"/traces/*.txt; do
 	[ -f "$file" ] || continue
-	judge "$file" --first-divergence "$file"
+	judge "$file" --first-divergence "$file" --programs $src/cases
 done
 echo "kernel: $passed passed, 0 failed, 0 skipped"

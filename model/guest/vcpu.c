@@ -109,18 +109,15 @@ int vcpu_read(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t *value)
 	*value = 0;
 	if (part == len && private_hit(v, gva, 0))
 		return 0;
-	if (part < len) {
-		r = vcpu_read(v, gva + part, len - part, &rest);
-		if (r)
-			return r;
-	}
 	r = translate(v, gva, 0, part, 0, &e);
 	if (r && r != VCPU_EMULATED)
 		return r;
 	*value = r ? v->emulated.loaded : gmem_load(v->task, v->kvm, entry_gpa(e, gva), part);
-	if (part < len)
-		*value |= rest << (8 * part);
-	return 0;
+	if (part == len)
+		return 0;
+	r = vcpu_read(v, gva + part, len - part, &rest);
+	*value |= rest << (8 * part);
+	return r;
 }
 
 static int store(struct kvm_vcpu *v, const struct vcpu_tlb_entry *e, gva_t gva, unsigned len,
@@ -136,21 +133,21 @@ static int write_across(struct kvm_vcpu *v, gva_t gva, unsigned part, unsigned l
 {
 	struct vcpu_tlb_entry *first, *second;
 	uint64_t rest = value >> (8 * part);
-	int r = translate(v, gva + part, PFERR_WRITE, len - part, rest, &second);
+	int r = translate(v, gva, PFERR_WRITE, part, value, &first);
 	bool emulated = r == VCPU_EMULATED;
 
 	if (r && !emulated)
 		return r;
-	r = translate(v, gva, PFERR_WRITE, part, value, &first);
+	r = translate(v, gva + part, PFERR_WRITE, len - part, rest, &second);
 	if (r && r != VCPU_EMULATED)
 		return r;
 	if (!emulated) {
-		second = tlb_lookup(&v->tlb, gva + part, TLB_WRITE);
-		if (!second)
+		first = tlb_lookup(&v->tlb, gva, TLB_WRITE);
+		if (!first)
 			return VCPU_RESTART;
-		guest_store(v, entry_gpa(second, gva + part), len - part, rest);
+		guest_store(v, entry_gpa(first, gva), part, value);
 	}
-	return r == VCPU_EMULATED ? 0 : store(v, first, gva, part, value);
+	return r == VCPU_EMULATED ? 0 : store(v, second, gva + part, len - part, rest);
 }
 
 int vcpu_write(struct kvm_vcpu *v, uint64_t gva, unsigned len, uint64_t value)

@@ -7,9 +7,10 @@
 # shellcheck source=tests/golden/lib.sh
 . "$(dirname "$0")/lib.sh"
 recorded=$(dirname "$0")/../../analysis/evidence/kernel
+programs=$(dirname "$0")/../kernel/cases
 
 sequence() {
-	"$kvmsim" validate --first-divergence "$@"
+	"$kvmsim" validate --first-divergence --programs "$programs" "$@"
 }
 
 for file in "$(dirname "$0")"/trace-*.txt.gz "$recorded"/trace-*.txt.gz; do
@@ -106,6 +107,8 @@ unusable 'a folder' 'Is a directory' "$dir"
 sed 1d "$whole" >"$dir/A64-npt0-2m.txt"
 check 'the name says what it is of' 0 'case A, npt0-long64, slot of 64 pages, guest PTEs 2m' \
 	sequence "$dir/A64-npt0-2m.txt"
+check 'an op program' 3 'the model has no case U_crossing' "$kvmsim" validate --first-divergence \
+	"$recorded/trace-U_crossing-npt0-long64.txt.gz"
 check 'no file named' 2 'needs a trace FILE' sequence
 check 'with a matrix' 2 'goes with --context, --programs and --json only' sequence --matrix x.csv "$whole"
 check 'a context of nothing' 2 '--context is about --first-divergence' "$kvmsim" validate --context 3

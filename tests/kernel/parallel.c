@@ -92,9 +92,9 @@ static void put(const struct scene *s, const char *phase, const char *quantity, 
 {
 	static const char *const pte_words[] = {
 		[GUEST_PTE_4K] = "4k", [GUEST_PTE_2M] = "2m", [GUEST_PTE_NONE] = "none"};
-	fprintf(s->opts->rows, "%s,%s,stock,%" PRIu64 ",%s,-,%u,%u,%s,%s,%" PRIu64 ",count,%s\n",
-		s->test_case, s->opts->mmu, s->opts->slot_pages, pte_words[s->opts->pte], TURNS,
-		s->rounds, phase, quantity, value, note);
+	fprintf(s->opts->rows, "%s,%s,%s,%" PRIu64 ",%s,-,%u,%u,%s,%s,%" PRIu64 ",count,%s\n",
+		s->test_case, s->opts->mmu, s->opts->mode, s->opts->slot_pages,
+		pte_words[s->opts->pte], TURNS, s->rounds, phase, quantity, value, note);
 }
 
 /* 32 pages in each row: a value that a double holds. */

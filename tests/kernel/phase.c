@@ -27,9 +27,9 @@ static void put_row(const struct recorder *r, const struct phase_key *key, const
 		    int64_t value, const char *unit, const char *note)
 {
 	const char *quote = strchr(quantity, ',') ? "\"" : "";
-	fprintf(r->opts.rows, "%s,%s,stock,%" PRIu64 ",%s,%s,%s%s%s,%" PRId64 ",%s,%s\n",
-		r->opts.program->case_name, r->opts.mmu, r->opts.slot_pages, pte_word(&r->opts),
-		key->text, quote, quantity, quote, value, unit, note);
+	fprintf(r->opts.rows, "%s,%s,%s,%" PRIu64 ",%s,%s,%s%s%s,%" PRId64 ",%s,%s\n",
+		r->opts.program->case_name, r->opts.mmu, r->opts.mode, r->opts.slot_pages,
+		pte_word(&r->opts), key->text, quote, quantity, quote, value, unit, note);
 }
 
 static struct phase_key *find_key(struct recorder *r, const char *phase)
@@ -93,6 +93,7 @@ void phase_begin(struct recorder *r, const char *phase)
 	}
 	if (r->tracing) {
 		stats_read(&r->stats, r->stats_before);
+		work_read(&r->work_before);
 		events_start();
 	}
 }
@@ -123,6 +124,23 @@ static void put_stats(const struct recorder *r, const uint64_t after[STATS_MAX])
 	}
 }
 
+/* The first phase has every count, so that what is left out of others is known to be zero. */
+static void put_work(struct recorder *r, const struct work *after)
+{
+	char quantity[64], note[40];
+	if (after->n != r->work_before.n)
+		die("the work's counts have changed");
+	occurrence_note(r, note, sizeof(note), "");
+	for (size_t i = 0; i < after->n; i++) {
+		uint64_t n = after->count[i].value - r->work_before.count[i].value;
+		if (n == 0 && r->work_named)
+			continue;
+		snprintf(quantity, sizeof(quantity), "work:%s", after->count[i].name);
+		put_row(r, r->key, quantity, (int64_t)n, "count", note);
+	}
+	r->work_named = true;
+}
+
 static void put_events(const struct recorder *r)
 {
 	static struct event_count counts[EVENTS_MAX];
@@ -146,9 +164,12 @@ void phase_end(struct recorder *r, uint64_t ticks)
 	}
 	if (r->tracing) {
 		static uint64_t after[STATS_MAX];
+		static struct work work;
 		events_stop();
+		work_read(&work);
 		stats_read(&r->stats, after);
 		put_stats(r, after);
+		put_work(r, &work);
 		put_events(r);
 		return;
 	}

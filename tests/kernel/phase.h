@@ -6,6 +6,7 @@
 
 #include "tests/kernel/record.h"
 #include "tests/kernel/stats.h"
+#include "tests/kernel/work.h"
 
 /* A recorder at work, and the rows of its phases. */
 
@@ -39,6 +40,8 @@ struct recorder {
 	/* the phase under way */
 	struct phase_key *key;
 	uint64_t stats_before[STATS_MAX];
+	struct work work_before;
+	bool work_named; /* in the rows of this run */
 	struct phase_key keys[PHASES_MAX];
 	size_t n_keys;
 };

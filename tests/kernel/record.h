@@ -16,7 +16,7 @@
 struct record_opts {
 	const struct program *program; /* of an op program, the name only */
 	const struct ops_program *ops; /* NULL: none */
-	const char *mmu;	       /* the column's word */
+	const char *mmu, *mode;	       /* the columns' words */
 	uint64_t slot_pages;
 	enum guest_kind kind;
 	enum guest_pte pte;

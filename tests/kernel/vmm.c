@@ -5,6 +5,7 @@
  *
  * A plan is a text file of lines
  *
+ *	mode NAME [PARAM=VALUE...]          modules of the MMUs that follow
  *	mmu NAME                            an entry of mmus[] below
  *	run PROGRAM SLOT_PAGES GUEST_PTE    /cases/PROGRAM.case, 4k|2m|4m|none
  *	trace PROGRAM SLOT_PAGES GUEST_PTE  the same, as the kernel's text of each event
@@ -33,6 +34,7 @@
 
 #define DEBUGCON_PORT 0xe9
 #define INSNS_TIMES   3u
+#define MODE_STOCK    "stock"
 
 static const struct mmu {
 	const char *name, *kvm_params, *amd_params;
@@ -124,6 +126,7 @@ static void mount_all(void)
 		{"devtmpfs", "/dev"},
 		{"sysfs", "/sys"},
 		{"tracefs", "/sys/kernel/tracing"},
+		{"debugfs", "/sys/kernel/debug"},
 	};
 	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
 		mkdir(mounts[i].where, 0755);
@@ -134,10 +137,10 @@ static void mount_all(void)
 	}
 }
 
-static void load(const char *module, const char *params)
+static void load(const char *from, const char *module, const char *params)
 {
 	char path[64];
-	snprintf(path, sizeof(path), "/modules/%s.ko", module);
+	snprintf(path, sizeof(path), "/modules/%s/%s.ko", from, module);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || syscall(SYS_finit_module, fd, params, 0) < 0)
 		die_errno("loading %s %s", path, params);
@@ -150,21 +153,46 @@ static void unload(const char *module)
 		die_errno("unloading %s", module);
 }
 
-static void change_mmu(const struct mmu **now, const char *name)
+/* Which modules, the column kvm_mode's word for them, and kvm.ko's parameters besides the MMU's. */
+struct mode {
+	bool patched;
+	char name[32], params[96];
+};
+
+static void change_mode(struct mode *mode, const char *name, const char *params)
 {
+	if (!name || strlen(name) >= sizeof(mode->name))
+		die("plan: expected mode NAME");
+	if (params && strlen(params) >= sizeof(mode->params))
+		die("plan: fewer parameters than '%s'", params);
+	mode->patched = strcmp(name, MODE_STOCK) != 0;
+	snprintf(mode->name, sizeof(mode->name), "%s", name);
+	snprintf(mode->params, sizeof(mode->params), "%s", params ? params : "");
+}
+
+struct machine {
+	const struct mmu *mmu; /* NULL: none yet */
+	struct mode mode;
+};
+
+static void change_mmu(struct machine *m, const char *name)
+{
+	const char *from = m->mode.patched ? "patched" : "stock";
 	const struct mmu *wanted = NULL;
+	char params[160];
 	for (unsigned i = 0; i < sizeof(mmus) / sizeof(mmus[0]); i++)
 		if (name && strcmp(name, mmus[i].name) == 0)
 			wanted = &mmus[i];
 	if (!wanted)
 		die("plan: no MMU called '%s'", name ? name : "");
-	if (*now) {
+	if (m->mmu) {
 		unload("kvm_amd");
 		unload("kvm");
 	}
-	load("kvm", wanted->kvm_params);
-	load("kvm-amd", wanted->amd_params);
-	*now = wanted;
+	snprintf(params, sizeof(params), "%s %s", wanted->kvm_params, m->mode.params);
+	load(from, "kvm", params);
+	load(from, "kvm-amd", wanted->amd_params);
+	m->mmu = wanted;
 }
 
 /* In a process of its own. */
@@ -206,9 +234,10 @@ static bool read_ops(struct ops_program *ops, const char *name)
 }
 
 /* @name: of the program; NULL: parallel. */
-static void run(const struct mmu *mmu, const char *name, bool text, const char *slot_pages,
+static void run(const struct machine *m, const char *name, bool text, const char *slot_pages,
 		const char *pte)
 {
+	const struct mmu *mmu = m->mmu;
 	static struct program program;
 	static struct ops_program ops;
 	const char *what = name ? name : "parallel";
@@ -220,6 +249,7 @@ static void run(const struct mmu *mmu, const char *name, bool text, const char *
 	struct record_opts opts = {
 		.program = &program,
 		.mmu = mmu->name,
+		.mode = m->mode.name,
 		.slot_pages = strtoull(slot_pages, NULL, 10),
 		.kind = mmu->guest,
 		.pte = strcmp(pte, "4k") == 0					   ? GUEST_PTE_4K
@@ -244,19 +274,21 @@ static void run(const struct mmu *mmu, const char *name, bool text, const char *
 			record(&opts, record_text, what);
 		} else {
 			record(&opts, record_events, what);
-			record(&opts, record_costs, what);
+			if (!m->mode.patched) /* counting costs, too */
+				record(&opts, record_costs, what);
 		}
 	} else {
 		record(&opts, record_parallel, what);
 	}
-	printf("vmm: %s %s %s %s\n", mmu->name, what, slot_pages, pte);
+	printf("vmm: %s %s %s %s %s\n", m->mode.name, mmu->name, what, slot_pages, pte);
 }
 
 /* The plan is read whole first: a child's exit() moves the file position that it shares. */
 static void run_plan(const char *path)
 {
 	static char plan[8192];
-	const struct mmu *mmu = NULL;
+	struct mode next = {.name = MODE_STOCK};
+	struct machine m = {.mode = next};
 	char *lines_save = NULL;
 	long bytes = read_text(path, plan, sizeof(plan));
 	if (bytes < 0 || bytes == (long)sizeof(plan) - 1)
@@ -270,14 +302,17 @@ static void run_plan(const char *path)
 			continue;
 		const char *first = strtok_r(NULL, " \t", &save);
 		if (strcmp(word, "mmu") == 0) {
-			change_mmu(&mmu, first);
+			m.mode = next;
+			change_mmu(&m, first);
+		} else if (strcmp(word, "mode") == 0) {
+			change_mode(&next, first, strtok_r(NULL, "", &save));
 		} else if (strcmp(word, "run") == 0 || strcmp(word, "trace") == 0) {
 			const char *slot_pages = strtok_r(NULL, " \t", &save);
-			run(mmu, first, *word == 't', slot_pages, strtok_r(NULL, " \t", &save));
+			run(&m, first, *word == 't', slot_pages, strtok_r(NULL, " \t", &save));
 		} else if (strcmp(word, "parallel") == 0) {
-			run(mmu, NULL, false, first, strtok_r(NULL, " \t", &save));
+			run(&m, NULL, false, first, strtok_r(NULL, " \t", &save));
 		} else {
-			die("plan: expected mmu, run, trace or parallel, found '%s'", word);
+			die("plan: expected mode, mmu, run, trace or parallel, found '%s'", word);
 		}
 	}
 }
@@ -304,7 +339,7 @@ int main(void)
 	FILE *rows = open_rows();
 	record_header(rows);
 	fclose(rows);
-	load("irqbypass", "");
+	load("stock", "irqbypass", "");
 	run_plan("/plan");
 	puts("vmm: done");
 	return 0;

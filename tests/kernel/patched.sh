@@ -1,0 +1,32 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# kvm.ko and kvm-amd.ko with patches/*.patch. Read with `.` after debian.sh; $src is this folder.
+# Returns 1 with a $reason where they cannot be built here, 2 with one where they should have been.
+
+# Sets $patched, the folder of the modules; they are kept until a patch or the kernel changes.
+patched_modules() {
+	for tool in make:make gcc-12:gcc-12 patch:patch xz:xz-utils sha256sum:coreutils; do
+		command -v "${tool%%:*}" >/dev/null ||
+			none "no ${tool%%:*}; Debian has it in ${tool##*:}" || return 1
+	done
+	sum=$(cat "$src"/patches/*.patch | sha256sum | cut -c 1-12)
+	patched=$cache/patched-$abi-$version-$sum
+	[ ! -d "$patched" ] || return 0
+	debian_tree || return 1
+	"$headers/tools/objtool/objtool" --help >/dev/null 2>&1
+	[ $? -ne 127 ] || none "objtool does not start; Debian has its library in libelf1" || return 1
+	cp -r "$source" "$work/kbuild" && mkdir -p "$work/kbuild/include/trace" "$work/patched" ||
+		return 2
+	for p in "$src"/patches/*.patch; do
+		patch -s -d "$work/kbuild" -p1 <"$p" >"$work/patch.log" 2>&1 ||
+			none "$p does not apply to $version: $(head -n 1 "$work/patch.log")" || return 2
+	done
+	echo "kernel: building kvm.ko and kvm-amd.ko of $abi with $src/patches"
+	make -j"$(nproc)" -C "$headers" M="$PWD/$work/kbuild/arch/x86/kvm" KCFLAGS=-g0 CONFIG_KVM_INTEL= \
+		CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$cache/kbuild.log" 2>&1 ||
+		none "the patched modules do not build: $cache/kbuild.log" || return 2
+	cp "$work"/kbuild/arch/x86/kvm/kvm.ko "$work"/kbuild/arch/x86/kvm/kvm-amd.ko "$work/patched/" ||
+		return 2
+	rm -rf "$cache"/patched-* "$work/kbuild"
+	mv "$work/patched" "$patched" || return 2
+}

@@ -6,6 +6,7 @@
 #include <uthash.h>
 
 #include "analysis/matrix.h"
+#include "analysis/matrix_work.h"
 #include "analysis/run.h"
 #include "model/mmu/trace.h"
 
@@ -24,6 +25,7 @@ struct comparison {
 	struct matrix_result *r;
 	size_t config;
 	struct phase *phases;
+	bool work[N_COUNTS]; /* that the configuration has rows of */
 };
 
 bool matrix_selected(const char *list, const char *name)
@@ -83,6 +85,8 @@ static bool known(const struct matrix_row *row)
 		}
 		return false;
 	}
+	if (row->kind == QUANTITY_WORK)
+		return matrix_work_count(row->quantity) >= 0;
 	if (row->kind == QUANTITY_STAT) {
 		for (int id = 0; id < N_KVM_STATS; id++) {
 			if (!strcmp(kvm_stat_name((enum kvm_stat_id)id), name))
@@ -281,9 +285,17 @@ static int on_phase(void *ctx, const struct matrix_phase *p)
 	ph = find_phase(c, &key);
 	if (!ph)
 		return 0;
+	struct matrix_phase all = *p;
+	struct matrix_quantity *q = matrix_work_quantities(p, c->work, &all.n_quantities);
+
+	if (!q)
+		return KVMSIM_ENOMEM;
+	all.quantities = q;
 	for (size_t i = 0; i < ph->n_rows && !err; i++)
-		err = compare_row(c, p, &c->f->rows[ph->rows[i]]);
-	return err ? err : compare_rest(c, p, ph);
+		err = compare_row(c, &all, &c->f->rows[ph->rows[i]]);
+	err = err ? err : compare_rest(c, &all, ph);
+	free(q);
+	return err;
 }
 
 /* ---- one configuration ---- */
@@ -378,6 +390,7 @@ static int do_config(struct comparison *c, const struct matrix_select *sel)
 	const char *reason = refused(conf, room, sizeof(room));
 	int err = 0;
 
+	matrix_work_counts(c->f, c->config, c->work);
 	for (size_t i = 0; i < c->f->n_rows && !err; i++) {
 		const struct matrix_row *row = &c->f->rows[i];
 

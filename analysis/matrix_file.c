@@ -96,6 +96,8 @@ static enum quantity_kind find_kind(const char *quantity)
 		return QUANTITY_STAT;
 	if (!strncmp(quantity, "res:", 4))
 		return QUANTITY_RESULT;
+	if (!strncmp(quantity, "work:", 5))
+		return QUANTITY_WORK;
 	if (!strncmp(quantity, "insns_", 6))
 		return QUANTITY_COST;
 	return QUANTITY_OTHER;

@@ -23,6 +23,7 @@ enum quantity_kind {
 	QUANTITY_EVENT,	 /* ev:NAME, ev:NAME[kind] */
 	QUANTITY_STAT,	 /* stat:NAME */
 	QUANTITY_RESULT, /* res:NAME */
+	QUANTITY_WORK,	 /* work:NAME, a word of model/counts.h */
 	QUANTITY_COST,	 /* insns_* */
 	QUANTITY_OTHER
 };

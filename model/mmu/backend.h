@@ -54,9 +54,10 @@ struct mmu_backend {
 	 * error when it cannot. NULL: large ones stay until a store splits them. */
 	int (*split_huge)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 			  gfn_t start, gfn_t end, bool locked);
-	/* Removes every spte that maps one of the frames from @start to before @end. */
+	/* Removes every spte that maps one of the frames from @start to before @end. @may_yield:
+	 * mmu_lock may be let go of meanwhile. */
 	bool (*unmap_gfn_range)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
-				gfn_t start, gfn_t end);
+				gfn_t start, gfn_t end, bool may_yield);
 	/* Removes every spte that maps @gfn. */
 	bool (*zap_gfn)(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn);
 	/* Visits every active shadow page, newest first; @sp is NULL for one of the background

@@ -64,11 +64,12 @@ int check_leaf_host(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsign
 /* Whether a page shadows table @gfn that is to know of each store to it. */
 static bool in_step(const struct kvm *kvm, gfn_t gfn)
 {
-	const struct kvm_mmu_page *sp = kvm->indirect_pages ? first_indirect_sp(kvm, gfn) : NULL;
+	const struct kvm_mmu_page *sp;
 
-	while (sp && sp->unsync)
-		sp = next_indirect_sp(kvm, sp);
-	return sp;
+	for (sp = shadow_pages_of(kvm, gfn); sp; sp = sp->hash_next)
+		if (sp->gfn == gfn && !sp->role.direct && !sp_obsolete(kvm, sp) && !sp->unsync)
+			return true;
+	return false;
 }
 
 int check_mmio_spte_place(const struct kvm *kvm, const struct kvm_mmu_page *sp, unsigned i)

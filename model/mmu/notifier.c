@@ -13,9 +13,9 @@ static bool slot_is_there(struct task *t, const struct kvm *kvm, const struct kv
 }
 
 static bool unmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
-		  gfn_t end)
+		  gfn_t end, bool may_yield)
 {
-	bool flush = kvm->backend->unmap_gfn_range(t, kvm, slot, start, end);
+	bool flush = kvm->backend->unmap_gfn_range(t, kvm, slot, start, end, may_yield);
 
 	if (flush)
 		kvm_flush_remote_tlbs(t, kvm);
@@ -51,7 +51,7 @@ void mmu_notifier_invalidate_start(struct task *t, struct kvm *kvm, struct kvm_m
 	srcu_read_lock(t, &kvm->srcu, &srcu);
 	if (slot_is_there(t, kvm, slot) && !mmu_lock(t, kvm)) {
 		begin(kvm, slot, start, end);
-		unmap(t, kvm, slot, start, end);
+		unmap(t, kvm, slot, start, end, true);
 		mmu_unlock(t, kvm);
 	}
 	srcu_read_unlock(t, &kvm->srcu, &srcu);
@@ -95,7 +95,7 @@ void mmu_notifier_change_pte(struct task *t, struct kvm *kvm, struct kvm_memory_
 	srcu_read_lock(t, &kvm->srcu, &srcu);
 	if (slot_is_there(t, kvm, slot) && !mmu_lock(t, kvm)) {
 		/* The page is writable: what maps it goes, and the next fault maps it anew. */
-		unmap(t, kvm, slot, gfn, gfn + 1);
+		unmap(t, kvm, slot, gfn, gfn + 1, false);
 		mmu_unlock(t, kvm);
 	}
 	srcu_read_unlock(t, &kvm->srcu, &srcu);

@@ -308,27 +308,34 @@ void link_shadow_page(struct kvm_vcpu *v, uint64_t *sptep, struct kvm_mmu_page *
 	replace_by_table(v->task, v->kvm, sptep, sp, true);
 }
 
-static struct kvm_mmu_page *skip_to_indirect(const struct kvm *kvm, struct kvm_mmu_page *sp,
-					     gfn_t gfn)
-{
-	while (sp && (sp->gfn != gfn || sp->role.direct || sp_obsolete(kvm, sp)))
-		sp = sp->hash_next;
-	return sp;
-}
-
 struct kvm_mmu_page *shadow_pages_of(const struct kvm *kvm, gfn_t gfn)
 {
 	return kvm->hash[sp_hash(kvm, gfn)];
 }
 
-struct kvm_mmu_page *first_indirect_sp(const struct kvm *kvm, gfn_t gfn)
+static struct kvm_mmu_page *skip_to_indirect(struct task *t, struct kvm *kvm,
+					     struct kvm_mmu_page *sp, gfn_t gfn)
 {
-	return skip_to_indirect(kvm, shadow_pages_of(kvm, gfn), gfn);
+	for (; sp; sp = sp->hash_next) {
+		if (t) {
+			charge(t, COUNT_sp_hash, 1);
+			kvm_touch(t, kvm, sp->header_addr, KADDR_SP_HOT_BYTES, false);
+		}
+		if (sp->gfn == gfn && !sp->role.direct && !sp_obsolete(kvm, sp))
+			break;
+	}
+	return sp;
 }
 
-struct kvm_mmu_page *next_indirect_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp)
+struct kvm_mmu_page *first_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn)
 {
-	return skip_to_indirect(kvm, sp->hash_next, sp->gfn);
+	return skip_to_indirect(t, kvm, shadow_pages_of(kvm, gfn), gfn);
+}
+
+struct kvm_mmu_page *next_indirect_sp(struct task *t, struct kvm *kvm,
+				      const struct kvm_mmu_page *sp)
+{
+	return skip_to_indirect(t, kvm, sp->hash_next, sp->gfn);
 }
 
 void clear_write_flooding(uint64_t *sptep)

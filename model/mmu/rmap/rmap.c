@@ -189,21 +189,38 @@ void zap_one_rmap_spte(struct task *t, struct kvm *kvm, struct kvm_rmap_head *he
 	pte_list_remove(t, kvm, head, head_addr, sptep);
 }
 
+bool zap_all_rmap_sptes(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head,
+			uint64_t head_addr)
+{
+	struct pte_list_desc *next;
+
+	mmu_lock_assert_held(t, kvm, "a reverse map");
+	if (!head->val)
+		return false;
+	if (!(head->val & 1)) {
+		clear_leaf(t, kvm, (uint64_t *)head->val);
+	} else {
+		for (struct pte_list_desc *d = desc_of(head->val); d; d = next) {
+			desc_touch(t, kvm, d, false);
+			for (unsigned i = 0; i < d->count; i++)
+				clear_leaf(t, kvm, d->sptes[i]);
+			next = d->more;
+			desc_free(kvm, d);
+		}
+	}
+	kvm_touch(t, kvm, head_addr, sizeof(head->val), true);
+	head->val = 0;
+	return true;
+}
+
 bool zap_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn, int level)
 {
 	uint64_t addr;
 	struct kvm_rmap_head *head = gfn_to_rmap(slot, gfn, level, &addr);
-	struct rmap_iter it;
-	bool zapped = false;
 
 	charge(t, COUNT_rmap_head, 1);
 	kvm_touch(t, kvm, addr, sizeof(head->val), false);
-	for (uint64_t *sptep = rmap_first(t, kvm, head, &it); sptep;
-	     sptep = rmap_first(t, kvm, head, &it)) {
-		zap_one_rmap_spte(t, kvm, head, addr, sptep);
-		zapped = true;
-	}
-	return zapped;
+	return zap_all_rmap_sptes(t, kvm, head, addr);
 }
 
 void rmap_add(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uint64_t *sptep,
@@ -225,7 +242,7 @@ void rmap_add(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, uin
 	if (n > 0 && (uint64_t)n > kvm->stat[STAT_max_mmu_rmap_size])
 		kvm->stat[STAT_max_mmu_rmap_size] = n;
 	if (n > RMAP_RECYCLE_THRESHOLD) {
-		zap_rmap(t, kvm, slot, gfn, sp->role.level);
+		zap_all_rmap_sptes(t, kvm, head, addr);
 		kvm_flush_remote_tlbs(t, kvm);
 	}
 }

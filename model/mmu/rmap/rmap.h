@@ -39,6 +39,9 @@ void drop_spte(struct task *t, struct kvm *kvm, uint64_t *sptep);
 /* The same for an entry of a chain that is at hand. */
 void zap_one_rmap_spte(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head,
 		       uint64_t head_addr, uint64_t *sptep);
+/* All of a chain; true: there were some. zap_rmap(): that of @gfn's pages of @level. */
+bool zap_all_rmap_sptes(struct task *t, struct kvm *kvm, struct kvm_rmap_head *head,
+			uint64_t head_addr);
 bool zap_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn, int level);
 
 /* ---- page.c: shadow pages ---- */
@@ -63,8 +66,9 @@ void drop_parent_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *child
 void page_zap_pte(struct task *t, struct kvm *kvm, struct kvm_mmu_page *sp, uint64_t *sptep);
 /* The shadow pages in use that shadow the guest's table @gfn: the first, and the one after @sp. A
  * page may be prepared for zapping meanwhile. */
-struct kvm_mmu_page *first_indirect_sp(const struct kvm *kvm, gfn_t gfn);
-struct kvm_mmu_page *next_indirect_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp);
+struct kvm_mmu_page *first_indirect_sp(struct task *t, struct kvm *kvm, gfn_t gfn);
+struct kvm_mmu_page *next_indirect_sp(struct task *t, struct kvm *kvm,
+				      const struct kvm_mmu_page *sp);
 /* The hash chain that @gfn's are in. */
 struct kvm_mmu_page *shadow_pages_of(const struct kvm *kvm, gfn_t gfn);
 void clear_write_flooding(uint64_t *sptep);
@@ -166,7 +170,7 @@ int slot_handle_rmaps(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 int rmap_protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, int min_level);
 int rmap_clear_dirty_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 bool rmap_unmap_range(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
-		      gfn_t end);
+		      gfn_t end, bool may_yield);
 int rmap_zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot);
 
 /* ---- split.c ---- */

@@ -131,24 +131,20 @@ int rmap_zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot
 
 /* An MMU notifier's: mmu_lock is kept all the way. */
 bool rmap_unmap_range(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
-		      gfn_t end)
+		      gfn_t end, bool may_yield)
 {
 	bool flush = false;
 
+	(void)may_yield;
 	for (int l = PG_LEVEL_4K; l <= MAX_HUGE_LEVEL; l++)
 		for (uint64_t i = memslot_index(slot, start, l);
 		     i <= memslot_index(slot, end - 1, l); i++) {
 			uint64_t addr = slot->rmap_addr[l - 1] + i * sizeof(*slot->rmap[0]);
 			struct kvm_rmap_head *head = &slot->rmap[l - 1][i];
-			struct rmap_iter it;
-			uint64_t *sptep;
 
 			charge(t, COUNT_slot_rmap_head, 1);
 			kvm_touch(t, kvm, addr, sizeof(*head), false);
-			while ((sptep = rmap_first(t, kvm, head, &it))) {
-				zap_one_rmap_spte(t, kvm, head, addr, sptep);
-				flush = true;
-			}
+			flush |= zap_all_rmap_sptes(t, kvm, head, addr);
 		}
 	return flush;
 }

@@ -67,8 +67,6 @@ bool mmu_try_to_unsync_pages(struct task *t, struct kvm *kvm, const struct kvm_m
 {
 	struct kvm_mmu_page *sp;
 
-	if (!kvm->indirect_pages)
-		return true;
 	if (slot->write_track[gfn - slot->base_gfn])
 		return false;
 	for (sp = shadow_pages_of(kvm, gfn); sp; sp = sp->hash_next) {

@@ -273,10 +273,10 @@ void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
 	gentry = written_gpte(v, &gpa, &bytes);
 	kvm->stat[STAT_mmu_pte_write]++;
 	list_init(&invalid);
-	for (sp = first_indirect_sp(kvm, gpa >> PAGE_SHIFT); sp; sp = next_indirect_sp(kvm, sp)) {
+	for (sp = first_indirect_sp(t, kvm, gpa >> PAGE_SHIFT); sp;
+	     sp = next_indirect_sp(t, kvm, sp)) {
 		uint64_t *sptep;
 
-		charge(t, COUNT_sp_hash, 1);
 		if (write_misaligned(sp, gpa, bytes) || write_flooding(kvm, sp)) {
 			prepare_zap_page(t, kvm, sp, &invalid, &nr);
 			kvm->stat[STAT_mmu_flooded]++;
@@ -302,10 +302,8 @@ void kvm_mmu_unprotect_page(struct task *t, struct kvm *kvm, gfn_t gfn)
 	if (mmu_lock(t, kvm))
 		return;
 	list_init(&invalid);
-	for (sp = first_indirect_sp(kvm, gfn); sp; sp = next_indirect_sp(kvm, sp)) {
-		charge(t, COUNT_sp_hash, 1);
+	for (sp = first_indirect_sp(t, kvm, gfn); sp; sp = next_indirect_sp(t, kvm, sp))
 		prepare_zap_page(t, kvm, sp, &invalid, &nr);
-	}
 	commit_zap_page(t, kvm, &invalid);
 	mmu_unlock(t, kvm);
 }

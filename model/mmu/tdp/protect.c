@@ -172,7 +172,6 @@ static bool zap_leafs(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root
 	{
 		if (!tdp_iter_leaf(&it))
 			continue;
-		charge(t, COUNT_zap_spte, 1);
 		tdp_set_spte(&it, 0);
 		any = true;
 	}

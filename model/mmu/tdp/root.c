@@ -82,11 +82,9 @@ static void zap_level(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root
 	{
 		if (tdp_iter_cond_resched(&it, true))
 			continue;
-		while (spte_present(it.old_spte) && it.level <= level) {
-			charge(t, COUNT_zap_spte, 1);
+		while (spte_present(it.old_spte) && it.level <= level)
 			if (tdp_set_spte_atomic(&it, 0))
 				break;
-		}
 	}
 	tdp_iter_end(&it);
 }

@@ -72,8 +72,6 @@ static void remove_entry(struct task *t, struct kvm *kvm, struct kvm_mmu_page *s
 	kvm_touch(t, kvm, sptep_addr(sptep), sizeof(*sptep), true);
 	old = read_unfrozen(t, kvm, sptep);
 	*sptep = REMOVED_SPTE;
-	if (spte_present(old) && spte_last(old, sp->role.level))
-		charge(t, COUNT_zap_spte, 1);
 	changed_spte(t, kvm, sp_gfn(sp, i), old, REMOVED_SPTE, sp->role.level, shared);
 }
 
@@ -98,6 +96,8 @@ static void changed_spte(struct task *t, struct kvm *kvm, gfn_t gfn, uint64_t ol
 	if (old == spte)
 		return;
 	charge(t, COUNT_tdp_change, 1);
+	if (spte_present(old) && !spte_present(spte))
+		charge(t, COUNT_zap_spte, 1);
 	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_tdp_mmu_spte_changed, .gfn = gfn,
 			.level = level, .spte = spte, .old_spte = old, .was = grants(old),
 			.now = grants(spte));
@@ -134,12 +134,8 @@ bool tdp_set_spte_atomic(struct tdp_iter *it, uint64_t spte)
 
 bool tdp_zap_spte_atomic(struct tdp_iter *it)
 {
-	uint64_t old = it->old_spte;
-
 	if (!tdp_set_spte_atomic(it, REMOVED_SPTE))
 		return false;
-	if (spte_last(old, it->level))
-		charge(it->t, COUNT_zap_spte, 1);
 	kvm_flush_remote_tlbs(it->t, it->kvm);
 	unfreeze(it->t, it->kvm, it->sptep);
 	return true;

@@ -105,7 +105,7 @@ int tdp_zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 
 /* ---- unmap.c ---- */
 bool tdp_unmap_range(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
-		     gfn_t end);
+		     gfn_t end, bool may_yield);
 
 /* ---- fault.c ---- */
 

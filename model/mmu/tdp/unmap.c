@@ -7,14 +7,14 @@
  * range stay out by the invalidation that is in progress.
  */
 static bool unmap_root(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, gfn_t start,
-		       gfn_t end, bool flush)
+		       gfn_t end, bool may_yield, bool flush)
 {
 	struct tdp_iter it;
 
 	tdp_iter_begin(&it, t, kvm, root, PG_LEVEL_4K, start, COUNT_tdp_spte);
 	for_each_tdp_spte(&it, end)
 	{
-		if (tdp_iter_need_resched(&it)) {
+		if (may_yield && tdp_iter_need_resched(&it)) {
 			if (flush)
 				kvm_flush_remote_tlbs(t, kvm);
 			flush = false;
@@ -24,7 +24,6 @@ static bool unmap_root(struct task *t, struct kvm *kvm, struct kvm_mmu_page *roo
 		}
 		if (!tdp_iter_leaf(&it))
 			continue;
-		charge(t, COUNT_zap_spte, 1);
 		tdp_set_spte(&it, 0);
 		flush = true;
 	}
@@ -33,12 +32,13 @@ static bool unmap_root(struct task *t, struct kvm *kvm, struct kvm_mmu_page *roo
 }
 
 bool tdp_unmap_range(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
-		     gfn_t end)
+		     gfn_t end, bool may_yield)
 {
 	struct kvm_mmu_page *root;
 	bool flush = false;
 
 	(void)slot;
-	for_each_tdp_root(t, kvm, root, false) flush = unmap_root(t, kvm, root, start, end, flush);
+	for_each_tdp_root(t, kvm, root, false) flush =
+		unmap_root(t, kvm, root, start, end, may_yield, flush);
 	return flush;
 }

@@ -96,7 +96,7 @@ static void changed_spte(struct task *t, struct kvm *kvm, gfn_t gfn, uint64_t ol
 	if (old == spte)
 		return;
 	charge(t, COUNT_tdp_change, 1);
-	if (spte_present(old) && !spte_present(spte))
+	if (was_leaf && !spte_present(spte))
 		charge(t, COUNT_zap_spte, 1);
 	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_tdp_mmu_spte_changed, .gfn = gfn,
 			.level = level, .spte = spte, .old_spte = old, .was = grants(old),

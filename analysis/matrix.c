@@ -365,6 +365,7 @@ static int run_config(struct comparison *c, const struct matrix_select *sel)
 				.mmu = (enum mmu_kind)conf->mmu_kind,
 				.guest = conf->guest,
 				.dirty = conf->dirty,
+				.spte = conf->spte,
 				.slot_pages = conf->slot_pages,
 				.pte = (enum matrix_pte)conf->pte_kind,
 				.profile = sel->profile,

@@ -127,6 +127,7 @@ int cost_run(struct cost_result *r, size_t config, const struct matrix_select *s
 				      .mmu = (enum mmu_kind)c->mmu_kind,
 				      .guest = c->guest,
 				      .dirty = c->dirty,
+				      .spte = c->spte,
 				      .slot_pages = c->slot_pages,
 				      .pte = (enum matrix_pte)c->pte_kind,
 				      .rounds = rounds,

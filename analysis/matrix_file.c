@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,8 +55,28 @@ const char *matrix_file_text(struct matrix_file *f, const char *text)
 
 /* ---- what the file's words mean to the model ---- */
 
-/* kvm_mode: the unpatched modules, or the patched ones' parameter, which falls back to mode 1 where
- * there is no list of shadow pages to walk. */
+/* kvm_mode: the unpatched modules, or what the patched ones do otherwise: an spte policy
+ * ("mmio=vcpu-cache") or a parameter of the preset's ("flood=5"), else dirtylog_mode, whose 2 falls
+ * back to 1 where there is no list of shadow pages to walk. */
+static bool find_spte(struct matrix_file *f, struct matrix_config *c)
+{
+	static const char *const params[] = {"unsync=", "flood=", "prefetch="};
+	char text[64];
+
+	if (!strncmp(c->mode, "mmio=", 5)) {
+		c->spte = matrix_file_text(f, c->mode + 5);
+		return c->spte;
+	}
+	for (size_t i = 0; i < sizeof(params) / sizeof(*params); i++) {
+		if (strncmp(c->mode, params[i], strlen(params[i])) != 0)
+			continue;
+		snprintf(text, sizeof(text), "mmio-gen,%.40s", c->mode);
+		c->spte = matrix_file_text(f, text);
+		return c->spte;
+	}
+	return true;
+}
+
 static const char *find_dirty(const char *mode, int mmu)
 {
 	static const char *const modes[][2] = {
@@ -144,7 +165,9 @@ static int config_of(struct matrix_file *f, const struct csv_row *row, size_t *i
 	if (err)
 		return err;
 	c.mmu_kind = matrix_mmu_find(c.mmu, &c.guest);
-	c.dirty = find_dirty(c.mode, c.mmu_kind);
+	if (!find_spte(f, &c))
+		return KVMSIM_ENOMEM;
+	c.dirty = c.spte ? "mask" : find_dirty(c.mode, c.mmu_kind);
 	c.pte_kind = find_pte(c.pte, c.guest);
 	*index = f->n_configs;
 	f->configs[f->n_configs++] = c;

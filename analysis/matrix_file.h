@@ -56,6 +56,7 @@ struct matrix_config {
 	int mmu_kind; /* enum mmu_kind, or -1: not modelled */
 	enum matrix_guest guest;
 	const char *dirty;		   /* policy; NULL: no such mode */
+	const char *spte;		   /* policy; NULL: the preset's */
 	int pte_kind;			   /* enum matrix_pte, or -1 */
 	const struct ops_program *program; /* the case is this one; NULL: built in, or none */
 };

@@ -94,6 +94,7 @@ struct matrix_opts {
 	enum mmu_kind mmu;
 	enum matrix_guest guest;
 	const char *dirty; /* policy of GET_DIRTY_LOG; NULL: the preset's. Cases C have their own */
+	const char *spte;  /* NULL: the preset's. Case E_nocache has its own */
 	uint64_t slot_pages;
 	enum matrix_pte pte;
 	/* The repeated part: run in this order. Phases outside it always run. */

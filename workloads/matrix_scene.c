@@ -78,7 +78,7 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
 				 .preset = m->o->mmu == MMU_TDP ? "6.1-tdp" : NULL,
 				 .mode = mx_guest(m),
 				 .dirty = m->dirty ? m->dirty : m->o->dirty,
-				 .spte = m->spte,
+				 .spte = m->spte ? m->spte : m->o->spte,
 				 .personality = "tcg",
 				 .eager_page_split = m->eager_page_split,
 				 .observer = &observer,

@@ -22,7 +22,7 @@ boot_modules() { # FROM TO
 # The VMM, once for all plans.
 boot_vmm() {
 	[ -f "$work/vmm" ] || ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O2 -static -I. \
-		-o "$work/vmm" "$src"/*.c workloads/parallel.c || none "the recorder does not build"
+		-o "$work/vmm" "$src"/*.c workloads/ops_expr.c workloads/ops_program.c workloads/parallel.c || none "the recorder does not build"
 }
 
 # Packs what the kernel runs; the same bytes for the same content, since the guest's timing follows
@@ -31,7 +31,7 @@ boot_initrd() { # PLAN
 	root=$work/root
 	rm -rf "$root" && mkdir -p "$root/cases" "$root/dev" "$root/sys" || return 1
 	boot_vmm && cp "$work/vmm" "$root/init" && cp "$1" "$root/plan" &&
-		cp "$src"/cases/*.case "$root/cases/" &&
+		cp "$src"/cases/*.case "$src"/cases/*.ops "$root/cases/" &&
 		boot_modules "$stock" "$root/modules/stock" || return 1
 	cp "$stock/irqbypass.ko" "$root/modules/stock/" || none "no irqbypass.ko in $stock" || return 1
 	if [ -n "$patched" ]; then

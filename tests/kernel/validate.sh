@@ -99,10 +99,10 @@ validate() { # PLAN
 	boot_run "$plan" || { fail "$plan: $reason"; return; }
 	split "$name" || { fail "$plan: $reason"; return; }
 	if [ "$(wc -l <"$cache/$name.csv")" -gt 1 ]; then
-		judge "$cache/$name.csv" --matrix "$cache/$name.csv" --programs $src/cases
+		judge "$cache/$name.csv" --matrix "$cache/$name.csv" --programs "$src/cases"
 	fi
 	for trace in "$cache"/traces/*.txt; do
-		[ ! -f "$trace" ] || judge "$trace" --first-divergence "$trace"
+		[ ! -f "$trace" ] || judge "$trace" --first-divergence "$trace" --programs "$src/cases"
 	done
 }
 

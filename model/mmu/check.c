@@ -161,6 +161,57 @@ static int check_tracking(const struct kvm *kvm)
 	return 0;
 }
 
+/* Where a slot begins or ends within a large page there is none, nor where a table is shadowed:
+ * each counts once. Together with that no shadowed table is without, the sum is enough. */
+static int check_large_pages(const struct kvm *kvm, const struct kvm_memory_slot *slot, int level)
+{
+	const int32_t *disallowed = slot->disallow_lpage[level - 1];
+	uint64_t n = memslot_lpages(slot, level), mask = pages_per_level(level) - 1;
+	bool first = slot->base_gfn & mask, last = (slot->base_gfn + slot->npages) & mask;
+	int64_t want = first + last - (first && last && n == 1), have = 0;
+	const struct kvm_mmu_page *sp;
+
+	list_for_each_entry (sp, &kvm->active_pages, link) {
+		if (sp->role.direct || sp->gfn - slot->base_gfn >= slot->npages)
+			continue;
+		want++;
+		if (disallowed[memslot_index(slot, sp->gfn, level)] <= 0)
+			return bad(kvm,
+				   "table %#llx is shadowed, and may be mapped by a page of "
+				   "level %d",
+				   (unsigned long long)sp->gfn, level);
+	}
+	for (uint64_t i = 0; i < n; i++)
+		have += disallowed[i];
+	if (have == want)
+		return 0;
+	return bad(kvm, "slot %u: %lld reasons against pages of level %d, %lld are counted",
+		   slot->id, (long long)want, level, (long long)have);
+}
+
+/* Counters against what they count. Nobody runs. */
+static int check_accounts(const struct kvm *kvm, const uint64_t *leaves)
+{
+	const struct kvm_mmu_page *sp;
+	uint64_t indirect = 0;
+	int r = 0;
+
+	for (int l = PG_LEVEL_4K; l <= MAX_HUGE_LEVEL; l++)
+		if (leaves[l] != kvm->stat[page_stat(l)])
+			return bad(kvm, "%llu leaf sptes of level %d, %s is %llu",
+				   (unsigned long long)leaves[l], l, kvm_stat_name(page_stat(l)),
+				   (unsigned long long)kvm->stat[page_stat(l)]);
+	list_for_each_entry (sp, &kvm->active_pages, link)
+		indirect += !sp->role.direct;
+	if (indirect != kvm->indirect_pages)
+		return bad(kvm, "%llu tables are shadowed, %llu are counted",
+			   (unsigned long long)indirect, (unsigned long long)kvm->indirect_pages);
+	for (uint32_t s = 0; s < KVM_MAX_MEMSLOTS; s++)
+		for (int l = PG_LEVEL_2M; kvm->slots[s] && l <= MAX_HUGE_LEVEL && !r; l++)
+			r = check_large_pages(kvm, kvm->slots[s], l);
+	return r;
+}
+
 static int check_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp, uint64_t *leaves,
 		    uint64_t *links)
 {
@@ -175,7 +226,7 @@ static int check_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp, uint64
 		if (!spte_present(spte))
 			continue;
 		if (spte_last(spte, sp->role.level)) {
-			++*leaves;
+			leaves[sp->role.level]++;
 			r = check_leaf(kvm, sp, i);
 			continue;
 		}
@@ -195,12 +246,13 @@ static int check_sp(const struct kvm *kvm, const struct kvm_mmu_page *sp, uint64
 
 int rmap_check(const struct kvm *kvm)
 {
-	uint64_t leaves = 0, links = 0, mapped = 0, parents = 0, pages = 0, unsync = 0;
+	uint64_t leaves[MAX_HUGE_LEVEL + 1] = {0}, all_leaves = 0, links = 0, mapped = 0,
+					 parents = 0, pages = 0, unsync = 0;
 	const struct kvm_mmu_page *sp;
 	int r;
 
 	list_for_each_entry (sp, &kvm->active_pages, link) {
-		r = check_sp(kvm, sp, &leaves, &links);
+		r = check_sp(kvm, sp, leaves, &links);
 		r = r ? r : check_unsync(kvm, sp);
 		if (r)
 			return r;
@@ -212,9 +264,11 @@ int rmap_check(const struct kvm *kvm)
 		for (int l = PG_LEVEL_4K; kvm->slots[s] && l <= MAX_HUGE_LEVEL; l++)
 			for (uint64_t i = 0; i < memslot_lpages(kvm->slots[s], l); i++)
 				mapped += chain_count(&kvm->slots[s]->rmap[l - 1][i], NULL);
-	if (leaves != mapped)
+	for (int l = PG_LEVEL_4K; l <= MAX_HUGE_LEVEL; l++)
+		all_leaves += leaves[l];
+	if (all_leaves != mapped)
 		return bad(kvm, "%llu leaf sptes, %llu entries in rmaps",
-			   (unsigned long long)leaves, (unsigned long long)mapped);
+			   (unsigned long long)all_leaves, (unsigned long long)mapped);
 	if (links != parents)
 		return bad(kvm, "%llu links to shadow pages, %llu parent entries",
 			   (unsigned long long)links, (unsigned long long)parents);
@@ -230,17 +284,16 @@ int rmap_check(const struct kvm *kvm)
 			   (unsigned long long)unsync,
 			   (unsigned long long)kvm->stat[STAT_mmu_unsync]);
 	r = check_tracking(kvm);
-	if (r)
-		return r;
-	if (leaves !=
-	    kvm->stat[STAT_pages_4k] + kvm->stat[STAT_pages_2m] + kvm->stat[STAT_pages_1g])
-		return bad(kvm, "%llu leaf sptes, pages_4k is %llu", (unsigned long long)leaves,
-			   (unsigned long long)kvm->stat[STAT_pages_4k]);
-	return 0;
+	return r ? r : check_accounts(kvm, leaves);
 }
 
 int mmu_check(const struct kvm *kvm)
 {
+	const struct mmu_notifiers *n = &kvm->notifiers;
+
+	if (n->in_progress || n->active || n->waiter)
+		return bad(kvm, "%u invalidations are under way, %u unmap, and nobody runs",
+			   n->active, n->in_progress);
 	return kvm->backend->check(kvm);
 }
 

@@ -128,13 +128,45 @@ bool mops_make(uint64_t seed, struct mops *m);
 bool mops_make_with(uint64_t seed, const char *preset, const char *dirty, const char *spte,
 		    struct mops *m);
 void mops_free(struct mops *m);
-/* What CR3 is for @root. */
+/* What CR3 is for @root; its level. */
 static inline uint64_t mops_cr3(const struct mops *m, uint64_t root)
 {
-	return (m->mode == GUEST_PAE ? MOPS_PDPT(root) : MOPS_PML4(root)) << 12;
+	uint64_t gfn = m->mode == GUEST_32BIT ? MOPS_PD(root)
+		       : m->mode == GUEST_PAE ? MOPS_PDPT(root)
+					      : MOPS_PML4(root);
+
+	return gfn << 12;
+}
+static inline int mops_levels(const struct mops *m)
+{
+	return m->mode == GUEST_32BIT ? 2 : m->mode == GUEST_PAE ? 3 : 4;
+}
+/* Bits of an address that a table takes: 512 entries of 8 bytes, or 1,024 of 4. */
+static inline unsigned mops_bits(const struct mops *m)
+{
+	return m->mode == GUEST_32BIT ? 10 : 9;
+}
+static inline unsigned mops_entry_bytes(const struct mops *m)
+{
+	return m->mode == GUEST_32BIT ? 4 : 8;
+}
+/* The entry that is used for page @i of a window: with 4-byte entries all over the table, which has
+ * two shadow pages. */
+static inline unsigned mops_window_entry(const struct mops *m, uint64_t i)
+{
+	return (unsigned)(m->mode == GUEST_32BIT ? i * 93 : i);
 }
 /* Entry @i of table @gfn as it is at first. */
 uint64_t mops_first_entry(const struct mops *m, uint64_t gfn, unsigned i);
+/* The 8 bytes at @gpa of a table. */
+static inline uint64_t mops_first_word(const struct mops *m, uint64_t gpa)
+{
+	unsigned i = (unsigned)(gpa & 0xfff) / mops_entry_bytes(m);
+
+	if (m->mode != GUEST_32BIT)
+		return mops_first_entry(m, gpa >> 12, i);
+	return mops_first_entry(m, gpa >> 12, i) | mops_first_entry(m, gpa >> 12, i + 1) << 32;
+}
 
 /* ---- mops_text.c ---- */
 void mops_print(const struct mops *m, FILE *f);

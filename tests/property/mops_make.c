@@ -76,7 +76,9 @@ static void choose_machine(struct mops *m, struct rng *r, const char *preset)
 	snprintf(m->cpu, sizeof(m->cpu), "%s", cpus[rng_below(r, COUNT(cpus))]);
 	/* Shadow paging is where most can go wrong. */
 	m->paging = p->tdp_mmu || !rng_below(r, 4) ? PAGING_TDP : PAGING_SHADOW;
-	m->mode = rng_below(r, 5) ? GUEST_LONG64 : rng_below(r, 2) ? GUEST_PAE : GUEST_FLAT32;
+	m->mode = rng_below(r, 5) ? GUEST_LONG64 : rng_below(r, 3) ? GUEST_PAE : GUEST_FLAT32;
+	if (m->mode == GUEST_PAE && rng_below(r, 2))
+		m->mode = GUEST_32BIT;
 	m->memory = (enum mops_memory)rng_below(r, 3);
 	m->host_level = p->huge_pages ? 1 + (unsigned)rng_below(r, 2) : 1;
 	m->eager = rng_below(r, 2);
@@ -142,8 +144,11 @@ static uint64_t window_entry(const struct mops *m, uint64_t draw)
 	if (draw % 16 == 1)
 		flags &= ~MOPS_W;
 	if (draw % 16 < 5)
-		return (MOPS_DATA_GFN + 512 * (draw >> 4 & 1)) << 12 | flags | MOPS_PS |
-		       (draw >> 5 & 1 ? MOPS_D : 0);
+		/* the half of 4 MiB is a device */
+		return (m->mode == GUEST_32BIT ? 1024 * (draw >> 4 & 1)
+					       : MOPS_DATA_GFN + 512 * (draw >> 4 & 1))
+			       << 12 |
+		       flags | MOPS_PS | (draw >> 5 & 1 ? MOPS_D : 0);
 	return MOPS_PT((draw >> 4) % m->n_pts) << 12 | flags;
 }
 
@@ -165,7 +170,10 @@ uint64_t mops_first_entry(const struct mops *m, uint64_t gfn, unsigned i)
 	if (gfn == MOPS_PT_TABLES)
 		return i < MOPS_TABLES ? link_to(MOPS_TABLES_GFN + i) | MOPS_D : 0;
 	if (gfn >= MOPS_PT(0) && gfn < MOPS_PT(MOPS_MAX_PTS))
-		return i < MOPS_WINDOW_PAGES ? page_entry(m, draw) : 0;
+		return i % mops_window_entry(m, 1) == 0 &&
+				       i / mops_window_entry(m, 1) < MOPS_WINDOW_PAGES
+			       ? page_entry(m, draw)
+			       : 0;
 	if (gfn >= MOPS_TABLES_GFN + 3 * MOPS_ROOTS)
 		return 0;
 	root = root_of(gfn);
@@ -176,7 +184,7 @@ uint64_t mops_first_entry(const struct mops *m, uint64_t gfn, unsigned i)
 		return i ? 0 : MOPS_PD(to) << 12 | MOPS_P;
 	if (gfn == MOPS_PDPT(root))
 		return i ? 0 : link_to(MOPS_PD(to));
-	if (i == (MOPS_TABLES_GFN >> 9))
+	if (i == (MOPS_TABLES_GFN >> mops_bits(m)))
 		return link_to(MOPS_PT_TABLES);
 	if (i >= MOPS_WINDOW(0) && i < MOPS_WINDOW(m->n_windows))
 		return window_entry(m, draw);
@@ -206,8 +214,8 @@ static uint64_t random_gva(const struct mops *m, struct rng *r)
 	if (m->mode != GUEST_FLAT32 && !rng_below(r, 24)) /* tables, to read */
 		page = MOPS_TABLES_GFN + rng_below(r, 24);
 	else if (m->mode != GUEST_FLAT32)
-		page = MOPS_WINDOW(rng_below(r, m->n_windows)) * 512 +
-		       rng_below(r, m->n_windows > 6 ? 3 : MOPS_WINDOW_PAGES);
+		page = (MOPS_WINDOW(rng_below(r, m->n_windows)) << mops_bits(m)) +
+		       mops_window_entry(m, rng_below(r, m->n_windows > 6 ? 3 : MOPS_WINDOW_PAGES));
 	else if (rng_below(r, 24))
 		page = base[rng_below(r, 4)] + rng_below(r, rng_below(r, 4) ? 6 : 90);
 	else
@@ -224,7 +232,7 @@ static void choose_entry(const struct mops *m, struct rng *r, struct mop *op)
 	/* Where there are many tables they come and go, until shadow pages are short. */
 	switch (rng_below(r, m->n_pts == MOPS_MAX_PTS ? 6 : 12)) {
 	case 0: /* a level that leads to tables; PDPTEs of PAE are loaded, and stay as they are */
-		if (m->mode == GUEST_PAE)
+		if (m->mode != GUEST_LONG64)
 			goto page;
 		gfn = rng_below(r, 2) ? MOPS_PML4(root) : MOPS_PDPT(root);
 		if (root % m->n_vcpus != op->who)
@@ -239,8 +247,10 @@ static void choose_entry(const struct mops *m, struct rng *r, struct mop *op)
 	case 2:
 		gfn = MOPS_PD(root);
 		i = (unsigned)rng_below(r, m->n_windows);
-		i -= i % m->n_vcpus;
-		i += op->who;
+		if (m->mode == GUEST_32BIT && i / 2 % m->n_vcpus != op->who) /* a word's */
+			goto page;
+		if (m->mode != GUEST_32BIT)
+			i = i - i % m->n_vcpus + op->who;
 		if (i >= m->n_windows)
 			goto page;
 		i += (unsigned)MOPS_WINDOW(0);
@@ -255,11 +265,12 @@ static void choose_entry(const struct mops *m, struct rng *r, struct mop *op)
 		i %= MOPS_WINDOW_PAGES;
 		if (i % m->n_vcpus != op->who)
 			i = op->who;
+		i = mops_window_entry(m, i);
 		value = page_entry(m, draw);
 	}
-	op->a = MOPS_TABLES_WINDOW + ((gfn - MOPS_TABLES_GFN) << 12) + i * 8;
+	op->a = MOPS_TABLES_WINDOW + ((gfn - MOPS_TABLES_GFN) << 12) + i * mops_entry_bytes(m);
 	op->b = value;
-	op->len = 8;
+	op->len = (uint16_t)mops_entry_bytes(m);
 	switch (rng_below(r, 24)) {
 	case 0:
 	case 1: /* frames are below 4 GiB */
@@ -272,6 +283,8 @@ static void choose_entry(const struct mops *m, struct rng *r, struct mop *op)
 		op->b &= ~(MOPS_W | MOPS_D);
 		break;
 	case 3: /* what is no write of an entry, and changes nothing */
+		if (m->mode == GUEST_32BIT)
+			break;
 		op->len = 2;
 		op->a += 6;
 		op->b = 0;
@@ -284,7 +297,9 @@ static void choose_entry(const struct mops *m, struct rng *r, struct mop *op)
 /* The page whose entry was changed, as far as that can be told: of any window. */
 static uint64_t page_of_entry(const struct mops *m, struct rng *r, const struct mop *op)
 {
-	return (MOPS_WINDOW(rng_below(r, m->n_windows)) * 512 + ((op->a & 0xfff) / 8) % 512) << 12;
+	return ((MOPS_WINDOW(rng_below(r, m->n_windows)) << mops_bits(m)) +
+		(op->a & 0xfff) / mops_entry_bytes(m))
+	       << 12;
 }
 
 static struct mop guest_op(const struct mops *m, struct rng *r, uint8_t who)

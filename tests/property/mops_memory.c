@@ -61,12 +61,11 @@ struct oracle_word *oracle_word_at(struct oracle *o, uint64_t gpa)
 		return w;
 	o->n_words++;
 	w->gpa = gpa;
-	oracle_add_store(w, (struct oracle_store){
-				    .mask = 0xff,
-				    .value = oracle_is_table(gpa) && o->m->mode != GUEST_FLAT32
-						     ? mops_first_entry(o->m, gpa >> 12,
-									(unsigned)(gpa & 0xfff) / 8)
-						     : 0});
+	oracle_add_store(
+		w, (struct oracle_store){.mask = 0xff,
+					 .value = oracle_is_table(gpa) && o->m->mode != GUEST_FLAT32
+							  ? mops_first_word(o->m, gpa)
+							  : 0});
 	return w;
 }
 
@@ -161,7 +160,7 @@ static void walk_table(const struct walk *w, uint64_t table, int level, uint64_t
 
 static void walk_entry(const struct walk *w, uint64_t pte, int level, uint64_t grants)
 {
-	uint64_t offset = (1ull << (12 + 9 * (level - 1))) - 1;
+	uint64_t offset = (1ull << (12 + mops_bits(w->o->m) * (level - 1))) - 1;
 
 	if (level < 3 || w->o->m->mode != GUEST_PAE) /* PDPTEs of PAE grant all */
 		grants &= pte;
@@ -178,8 +177,11 @@ static void walk_entry(const struct walk *w, uint64_t pte, int level, uint64_t g
 /* By every value that the entry may have or have had since w->from. */
 static void walk_table(const struct walk *w, uint64_t table, int level, uint64_t grants)
 {
-	uint64_t index = w->gva >> (12 + 9 * (level - 1)) & 511;
-	uint64_t gpa = (table & 0xffffffffff000ull) + index * 8;
+	unsigned bits = mops_bits(w->o->m), bytes = mops_entry_bytes(w->o->m);
+	uint64_t index = w->gva >> (12 + bits * (level - 1)) & ((1u << bits) - 1);
+	uint64_t at = (table & 0xffffffffff000ull) + index * bytes, gpa = at & ~7ull;
+	unsigned shift = (unsigned)(at & 7) * 8;
+	uint64_t mask = bytes == 8 ? UINT64_MAX : UINT32_MAX;
 	struct oracle_word *word = oracle_word_at(w->o, gpa);
 	uint64_t until = oracle_replaced_until(word, 0, w->from);
 	size_t n = word->n;
@@ -187,13 +189,13 @@ static void walk_table(const struct walk *w, uint64_t table, int level, uint64_t
 	for (size_t i = 0; i < n; i++) {
 		word = oracle_word_at(w->o, gpa); /* the table may grow meanwhile */
 		if (word->store[i].end >= until)
-			walk_entry(w, word->store[i].value, level, grants);
+			walk_entry(w, word->store[i].value >> shift & mask, level, grants);
 	}
 	for (unsigned v = 0; v < w->o->m->n_vcpus; v++) {
 		const struct oracle_pending *p = &w->o->vcpu[v].op;
 
 		if (p->busy && p->stores && (p->gva & ~7ull) == gpa)
-			walk_entry(w, p->value, level, grants);
+			walk_entry(w, p->value >> shift & mask, level, grants);
 	}
 }
 
@@ -207,19 +209,20 @@ void oracle_find_targets(struct oracle *o, unsigned v, uint64_t gva, bool write,
 	if (o->m->mode == GUEST_FLAT32)
 		add_target(t, gva);
 	else
-		walk_table(&w, mops_cr3(o->m, c->root), o->m->mode == GUEST_PAE ? 3 : 4, ALL);
+		walk_table(&w, mops_cr3(o->m, c->root), mops_levels(o->m), ALL);
 }
 
 /* When this vCPU last flushed the page. */
 static uint64_t *flush_of(struct oracle *o, unsigned v, uint64_t gva)
 {
-	uint64_t block = gva >> 21, i = 0;
+	unsigned bits = mops_bits(o->m);
+	uint64_t block = gva >> (12 + bits), i = 0;
 
 	if (block >= MOPS_WINDOW(0) && block < MOPS_WINDOW(MOPS_MAX_WINDOWS))
 		i = 1 + block - MOPS_WINDOW(0);
-	else if (block != MOPS_TABLES_GFN >> 9)
+	else if (block != MOPS_TABLES_GFN >> bits)
 		i = MOPS_MAX_WINDOWS + 1;
-	return &o->vcpu[v].page_flushed[i][gva >> 12 & 511];
+	return &o->vcpu[v].page_flushed[i][gva >> 12 & ((1u << bits) - 1)];
 }
 
 static uint64_t cached_since(struct oracle *o, unsigned v, uint64_t gva)

@@ -112,7 +112,7 @@ static bool may_hold(struct oracle *o, uint64_t gpa, uint8_t byte, uint64_t begi
 	struct oracle_word *w = oracle_word_at(o, gpa);
 	unsigned b = gpa & 7;
 	uint64_t until = oracle_replaced_until(w, b, begin);
-	uint8_t dont_care = oracle_is_table(gpa) && !b ? AD : 0;
+	uint8_t dont_care = oracle_is_table(gpa) && !(b % mops_entry_bytes(o->m)) ? AD : 0;
 
 	for (size_t i = 0; i < w->n; i++) {
 		const struct oracle_store *s = &w->store[i];

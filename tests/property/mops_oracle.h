@@ -42,8 +42,8 @@ struct oracle_vcpu {
 	unsigned root;
 	unsigned mode; /* MOPS_WP and so on */
 	bool ended;
-	uint64_t flushed;				  /* all of it */
-	uint64_t page_flushed[MOPS_MAX_WINDOWS + 2][512]; /* of windows, and of the tables' */
+	uint64_t flushed;				   /* all of it */
+	uint64_t page_flushed[MOPS_MAX_WINDOWS + 2][1024]; /* of windows, and of the tables' */
 	struct oracle_pending op;
 };
 

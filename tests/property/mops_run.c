@@ -239,11 +239,11 @@ static int vcpu_thread(struct task *t, void *arg)
 static void make_tables(struct machine *x)
 {
 	for (uint64_t gfn = MOPS_TABLES_GFN; gfn < MOPS_TABLES_GFN + MOPS_TABLES; gfn++)
-		for (unsigned i = 0; i < 512; i++) {
-			uint64_t entry = mops_first_entry(x->m, gfn, i);
+		for (uint64_t at = gfn << 12; at < (gfn + 1) << 12; at += 8) {
+			uint64_t word = mops_first_word(x->m, at);
 
-			if (entry)
-				kvm_write_guest_u64(x->kvm, (gfn << 12) + i * 8, entry);
+			if (word)
+				kvm_write_guest_u64(x->kvm, at, word);
 		}
 }
 

@@ -31,7 +31,7 @@ enum ops_what {
 #define OPS_PHASE_ROOM	40
 #define OPS_ARG_ROOM	48
 #define OPS_ARGS	3
-#define OPS_PROGRAM_MAX 400
+#define OPS_PROGRAM_MAX 1000
 
 #define OPS_SLOT_LOG	   1u /* as KVM's flags */
 #define OPS_SLOT_READ_ONLY 2u

@@ -6,15 +6,32 @@
 # shellcheck source=tests/golden/lib.sh
 . "$(dirname "$0")/lib.sh"
 recorded=$(dirname "$0")/../../analysis/evidence/kernel
+programs=$(dirname "$0")/../kernel/cases
 
 for file in "$recorded"/*.csv; do
 	name=${file##*/}
-	check "$name" 0 ' 0 different, 0 not modelled' "$kvmsim" validate --matrix "$file"
+	check "$name" 0 ' 0 different, 0 not modelled' "$kvmsim" validate --matrix "$file" \
+		--programs "$programs"
 	# A result that is one more, as a harvest that found one more page, must be told.
 	awk -F, -v OFS=, '$10 ~ "^res:" && $11 > 0 && !done { $11++; done = 1 } { print }' \
 		"$file" >"$dir/altered.csv"
-	check "$name, altered" 1 ', 1 different' "$kvmsim" validate --matrix "$dir/altered.csv"
+	check "$name, altered" 1 ', 1 different' "$kvmsim" validate --matrix "$dir/altered.csv" \
+		--programs "$programs"
 done
+
+# Op programs: without them their cases are not known; one that cannot be read is told.
+mmio=$recorded/mmio-6.1.0-57.csv
+check 'no programs' 0 'case V_mixed: ' "$kvmsim" validate --matrix "$mmio" --case V_mixed
+mkdir "$dir/programs"
+sed 's/^setup/sutep/' "$programs/V_mixed.ops" >"$dir/programs/V_mixed.ops"
+check 'a program that cannot be read' 3 "V_mixed.ops:5: expected a statement, found 'sutep'" \
+	"$kvmsim" validate --matrix "$mmio" --programs "$dir/programs"
+sed 's/^case V_mixed/case V_moxed/' "$programs/V_mixed.ops" >"$dir/programs/V_mixed.ops"
+check 'a program of another name' 3 'its case is called V_moxed' \
+	"$kvmsim" validate --matrix "$mmio" --programs "$dir/programs"
+sed 's/write4 mmio(9-i) i/write4 mmio(9) i/' "$programs/V_mixed.ops" >"$dir/programs/V_mixed.ops"
+check 'another program' 1 'V_mixed,npt0-long64,stock,100,2m,-,,,write_all ' \
+	"$kvmsim" validate --matrix "$mmio" --case V_mixed --programs "$dir/programs"
 
 # What dirty rings cost: the profile's prices are those that the file's smaller rows tell, and
 # predict the others.

@@ -8,8 +8,6 @@
 #include "model/sim/ledger.h"
 #include "workloads/memstress_scene.h"
 
-/* Guest-physical addresses of 46 bits, as the Xeons of the published rows have. */
-#define MAX_GFN (1ull << (46 - 12))
 /* 1 TiB, for which the model keeps about 10 GiB of tables. */
 #define MAX_PAGES (1ull << 28)
 
@@ -217,7 +215,7 @@ static int layout(struct memstress *m)
 {
 	const struct memstress_opts *o = m->o;
 	const uint64_t host_page = 1ull << (9 * ((o->host_level ? o->host_level : 1) - 1));
-	uint64_t gfn;
+	uint64_t frames = kvm_guest_frames(o->personality), gfn;
 
 	if (!o->vcpus || !o->iterations || !o->slots || !o->bytes || o->mmu == MMU_SHADOW_FLAT32)
 		return invalid(o,
@@ -233,7 +231,10 @@ static int layout(struct memstress *m)
 		return invalid(o, "with 2M pages of the guest's all memory is a multiple of 2M");
 	m->slot_pages = m->pages / o->slots;
 	m->low_pages = memstress_low_pages(m->pages);
-	gfn = (MAX_GFN - m->pages) & ~(host_page - 1);
+	/* Without such a CPU making the VM will fail, and say so. */
+	if (frames && m->low_pages + m->pages > frames)
+		return invalid(o, "the memory is more than the guest's physical addresses reach");
+	gfn = (frames - m->pages) & ~(host_page - 1);
 	if (o->gpa) {
 		if (o->gpa % 4096 || o->gpa >> 12 < m->low_pages || o->gpa >> 12 > gfn)
 			return kvmsim_err(o->errors, KVMSIM_EINVAL,

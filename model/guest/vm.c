@@ -107,6 +107,13 @@ static struct cpu_regs regs_of_mode(enum guest_paging_mode mode)
 	return r;
 }
 
+uint64_t kvm_guest_frames(const char *personality)
+{
+	const struct cpu_personality *cpu = personality_find(personality);
+
+	return cpu ? 1ull << (cpu->phys_bits - PAGE_SHIFT) : 0;
+}
+
 int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 {
 	struct kvm *kvm = calloc(1, sizeof(*kvm));

@@ -72,6 +72,9 @@ struct kvm_vm_opts {
 /* Errors: KVMSIM_ENOENT (policy, preset or personality, with the names that exist),
  * KVMSIM_EPARSE (parameter), KVMSIM_EUNSUPPORTED (pair that cannot work), KVMSIM_ENOMEM. */
 int kvm_create_vm(const struct kvm_vm_opts *opts, struct kvm **out);
+/* Page frames that a guest can address on the CPU @personality, whose name kvm_create_vm() takes;
+ * 0: there is none of that name. */
+uint64_t kvm_guest_frames(const char *personality);
 /* After sim_destroy() where tasks may be alive (interrupted, failed): they unwind through the VM.
  * NULL is fine. */
 void kvm_destroy_vm(struct kvm *kvm);

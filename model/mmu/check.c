@@ -303,11 +303,17 @@ static int check_cached(const struct kvm_vcpu *v, gva_t gva, gfn_t gfn, uint64_t
 	const struct kvm *kvm = v->kvm;
 	uint64_t addr = kvm->tdp_enabled ? gfn << PAGE_SHIFT : gva, spte = 0;
 	struct shadow_walk w;
+	int level = PG_LEVEL_4K;
 
 	for (shadow_walk_init(&w, (struct kvm_vcpu *)v, addr); shadow_walk_okay(&w);
-	     shadow_walk_next(&w, kvm))
+	     shadow_walk_next(&w, kvm)) {
 		spte = *w.sptep;
-	if ((spte & PT_PRESENT) && (!(flags & TLB_WPERM) || spte_writable(spte)))
+		level = w.level;
+	}
+	if ((spte & PT_PRESENT) && (!(flags & TLB_WPERM) || spte_writable(spte)) &&
+	    kvm_pfn_to_gfn(kvm, spte_pfn(spte)) +
+			    ((addr >> PAGE_SHIFT) & (pages_per_level(level) - 1)) ==
+		    gfn)
 		return 0;
 	return bad(kvm, "vCPU %u has gva %#llx cached %s, its spte is %#llx", v->id,
 		   (unsigned long long)gva, flags & TLB_WPERM ? "writable" : "readable",

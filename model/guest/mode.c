@@ -133,6 +133,14 @@ int vcpu_mov_cr0(struct kvm_vcpu *v, uint64_t cr0)
 	return enter_again(v, was, set_cr0(v, cr0));
 }
 
+/* VMX has a mask of the bits whose change exits: with EPT the guest owns PGE. */
+static bool cr4_exits(const struct kvm_vcpu *v, uint64_t cr4)
+{
+	uint64_t own = v->kvm->tdp_enabled ? CR4_PGE : 0;
+
+	return !v->kvm->cpu->vmx || ((cr4 ^ v->regs.cr4) & ~own);
+}
+
 int vcpu_mov_cr4(struct kvm_vcpu *v, uint64_t cr4)
 {
 	uint16_t was;
@@ -140,6 +148,13 @@ int vcpu_mov_cr4(struct kvm_vcpu *v, uint64_t cr4)
 
 	if ((v->regs.efer & EFER_LMA) && !(cr4 & CR4_PAE))
 		return vcpu_refuse(v, "CR4.PAE cleared in long mode");
+	if (!cr4_exits(v, cr4)) {
+		r = vcpu_ready(v);
+		if (!r && cr4 != v->regs.cr4)
+			tlb_flush(&v->tlb);
+		v->regs.cr4 = r ? v->regs.cr4 : cr4;
+		return r;
+	}
 	r = exit_for(v, EXIT_CR4_WRITE, &was);
 	if (r)
 		return r;

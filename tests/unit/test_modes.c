@@ -314,6 +314,62 @@ static void vcpus_in_two_modes(void)
 
 /* ---- exits ---- */
 
+/* How many exits these cost: CR0 and CR4 as they are, CR4.PGE, CR4.SMEP, CR0.WP, EFER.NXE. */
+static uint64_t exits_of[6];
+
+static int count_exits(struct scene *s, struct task *t)
+{
+	struct kvm_vcpu *v = s->vcpu[0];
+	struct cpu_regs r = vcpu_regs(v);
+	uint64_t before;
+	int err = scene_setup(s);
+
+	(void)t;
+	for (int i = 0; i < 6 && !err; i++) {
+		err = vcpu_fetch(v, SCENE_CODE);
+		err = err == VCPU_RESTART ? vcpu_fetch(v, SCENE_CODE) : err;
+		before = scene_stat(s, STAT_exits);
+		err = err      ? err
+		      : i == 0 ? vcpu_mov_cr0(v, r.cr0)
+		      : i == 1 ? vcpu_mov_cr4(v, r.cr4)
+		      : i == 2 ? vcpu_mov_cr4(v, r.cr4 | CR4_PGE)
+		      : i == 3 ? vcpu_mov_cr4(v, r.cr4 | CR4_PGE | CR4_SMEP)
+		      : i == 4 ? vcpu_mov_cr0(v, r.cr0 & ~CR0_WP)
+			       : vcpu_wrmsr_efer(v, r.efer | EFER_NXE);
+		exits_of[i] = scene_stat(s, STAT_exits) - before;
+		if (i == 3) /* the code is the user's */
+			err = err ? err : vcpu_mov_cr4(v, r.cr4 | CR4_PGE);
+	}
+	return err;
+}
+
+/* SVM intercepts CR4 whole and of CR0 what changes; VMX what KVM has not left to the guest. */
+static void exits(void)
+{
+	static const struct {
+		const char *cpu;
+		enum kvm_paging paging;
+		uint64_t expected[6];
+	} cases[] = {
+		{"amd", PAGING_SHADOW, {0, 1, 1, 1, 1, 1}},
+		{"amd", PAGING_TDP, {0, 1, 1, 1, 1, 1}},
+		{"intel", PAGING_SHADOW, {0, 0, 1, 1, 1, 1}},
+		{"intel", PAGING_TDP, {0, 0, 0, 1, 1, 1}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct scene_opts o = {.paging = cases[i].paging,
+					     .personality = cases[i].cpu,
+					     .pte = SCENE_4K,
+					     .slot_pages = PAGES,
+					     .check = true};
+
+		EQ(scene(&o, count_exits), 0);
+		for (int k = 0; k < 6; k++)
+			EQ(exits_of[k], cases[i].expected[k]);
+	}
+}
+
 static int refused(struct scene *s, struct task *t)
 {
 	struct cpu_regs r = vcpu_regs(s->vcpu[0]);
@@ -339,6 +395,7 @@ static CU_TestInfo tests[] = {
 	{"shadow_permissions", shadow_permissions},
 	{"guest_faults", guest_faults},
 	{"vcpus_in_two_modes", vcpus_in_two_modes},
+	{"exits", exits},
 	{"long_mode_is_not_left", long_mode_is_not_left},
 	CU_TEST_INFO_NULL,
 };

@@ -143,6 +143,10 @@ static uint64_t window_entry(const struct mops *m, uint64_t draw)
 		return 0;
 	if (draw % 16 == 1)
 		flags &= ~MOPS_W;
+	/* Without CR0.WP what is stored in a large page that is read-only, and what is read beside
+	 * it, take each other's table away again and again: a livelock, with the kernel's rules. */
+	if (changes_mode(m))
+		flags |= MOPS_W;
 	if (draw % 16 < 5)
 		/* the half of 4 MiB is a device */
 		return (m->mode == GUEST_32BIT ? 1024 * (draw >> 4 & 1)

@@ -75,10 +75,12 @@ void tdp_invalidate_roots(struct task *t, struct kvm *kvm)
 
 static void zap_level(struct task *t, struct kvm *kvm, struct kvm_mmu_page *root, int level)
 {
+	/* No further than the CPU's physical addresses reach. */
+	gfn_t end = 1ull << (kvm->gpa_bits - PAGE_SHIFT);
 	struct tdp_iter it;
 
 	tdp_iter_begin(&it, t, kvm, root, level, 0, COUNT_tdp_spte);
-	for_each_tdp_spte(&it, TDP_END_GFN)
+	for_each_tdp_spte(&it, end)
 	{
 		if (tdp_iter_cond_resched(&it, true))
 			continue;

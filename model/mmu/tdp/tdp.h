@@ -15,9 +15,6 @@
  * before something else takes its place: not present, and nobody may put anything there. */
 #define REMOVED_SPTE 0x5a0ull
 
-/* No guest frame is at or above this: four levels. */
-#define TDP_END_GFN (1ull << (9 * ROOT_LEVEL_4))
-
 /* ---- iter.c: walks in the order of frames, a table before what it leads to ---- */
 
 struct tdp_iter {

@@ -19,6 +19,19 @@ for file in "$recorded"/*.csv; do
 		--programs "$programs"
 done
 
+# Counts of work: one more, one that is not there, one that the model does not know; a mode likewise.
+patched=$recorded/patched-6.1.0-57.csv
+altered() { # NAME CODE WORDS AWK-PROGRAM
+	awk -F, -v OFS=, "$4" "$patched" >"$dir/altered.csv"
+	check "$1" "$2" "$3" "$kvmsim" validate --matrix "$dir/altered.csv"
+}
+altered 'one rmap head more' 1 ', 1 different' \
+	'$10 == "work:rmap_head" && $11 > 0 && !done { $11++; done = 1 } { print }'
+altered 'a count that is left out' 1 'work:walk_sp' \
+	'$10 == "work:walk_sp" && $11 > 0 && !done { done = 1; next } { print }'
+altered 'an unknown count' 1 'the model has no work:rmap_hat' '{ sub("work:rmap_head", "work:rmap_hat"); print }'
+altered 'an unknown mode' 1 'kvm_mode 3' '$3 == "2" { $3 = "3" } { print }'
+
 # Op programs: without them their cases are not known; one that cannot be read is told.
 mmio=$recorded/mmio-6.1.0-57.csv
 check 'no programs' 0 'case V_mixed: ' "$kvmsim" validate --matrix "$mmio" --case V_mixed

@@ -30,7 +30,8 @@ enum spte_param { SPTE_UNSYNC, SPTE_PREFETCH, SPTE_FLOOD, N_SPTE_PARAMS };
 			"emulated writes to a table, unused meanwhile, that zap it; 0: never"      \
 	}
 
-/* Of Debian's 6.1 under QEMU: cases E of the reference matrix, with mmio_caching on and off. */
+/* Of Debian's 6.1 under QEMU: cases E of the reference matrix, with mmio_caching on and off, and op
+ * programs with modules patched for the others (analysis/evidence/kernel/policies-*). */
 #define SPTE_PROOFS                                                                                \
 	{.preset = "6.1-shadow",                                                                   \
 	 .cpu = "tcg",                                                                             \

@@ -9,6 +9,8 @@ static const struct policy_param params[] = {
 	{"mmio-cached", 0, 0, 1, 1, "a new slot zaps only shadow pages with MMIO sptes (3.9)"},
 	{0}};
 
+static const struct policy_proof proofs[] = {SPTE_PROOFS, {0}};
+
 static void memslots_updated(struct task *t, struct kvm *kvm, uint64_t generation, bool placed)
 {
 	(void)generation;
@@ -29,7 +31,8 @@ const struct spte_policy spte_mmio = {
 		 .family = FAMILY_SPTE,
 		 .summary =
 			 "as vcpu-cache, and MMIO sptes, which every new slot zaps (3.1 to 3.10)",
-		 .params = params},
+		 .params = params,
+		 .proofs = proofs},
 	.vcpu_cache = true,
 	.mmio_sptes = true,
 	.memslots_updated = memslots_updated,

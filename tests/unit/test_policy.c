@@ -94,8 +94,9 @@ static void table(void)
 	CU_ASSERT_PTR_NULL(policy_at(policy_count()));
 	EQ(broken, 2); /* lossy, stale */
 	/* mask, rmap-slot, walk: modes 0, 1 and 2 of the patched kernel; manual; ring; with the
-	 * module parameter mmio_caching, and without */
-	EQ(oracle, 7);
+	 * module parameter mmio_caching, and without; the patched mmio_generation=0 and
+	 * mmio_vcpu_cache=0 */
+	EQ(oracle, 9);
 	CU_ASSERT_STRING_EQUAL(mmu_kind_name(MMU_TDP_RMAP), "npt1-tdp0");
 	CU_ASSERT_STRING_EQUAL(mmu_kind_name(MMU_TDP), "npt1-tdp1");
 	CU_ASSERT_PTR_NOT_NULL(spte_policy_find("none", 4));

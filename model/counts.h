@@ -47,7 +47,9 @@
 	X(host_walk, "host page tables walked for the size of a mapping")                          \
 	X(get_page, "kvm_mmu_get_page call")                                                       \
 	X(sp_hash, "shadow page met in a hash chain")                                              \
-	X(sp_alloc, "shadow page allocated and cleared")                                           \
+	X(sp_alloc, "shadow page taken into use")                                                  \
+	X(stock_page, "page allocated and cleared ahead of the faults that will use it")           \
+	X(stock_object, "header or descriptor allocated ahead of the faults that will use it")     \
 	X(link_page, "shadow page linked below another")                                           \
 	X(set_spte, "spte of the faulting address made and installed")                             \
 	X(rmap_add, "new spte entered in its rmap and accounted, but those of a split")            \

@@ -184,6 +184,7 @@ static int direct_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 	r = fast_page_fault(v, f);
 	if (r != RET_PF_INVALID)
 		return r;
+	mmu_topup(v, false);
 	r = faultin_pfn(v, f, ACC_ALL);
 	if (r != RET_PF_CONTINUE)
 		return r;
@@ -239,6 +240,7 @@ static int shadow_page_fault(struct kvm_vcpu *v, struct kvm_page_fault *f)
 		walk_lockless_end(v);
 		return RET_PF_EMULATE;
 	}
+	mmu_topup(v, true);
 	f->max_level = maps_own_tables(v, f, &gw) ? PG_LEVEL_4K : gw.level;
 	r = faultin_pfn(v, f, gw.pte_access);
 	if (r != RET_PF_CONTINUE)

@@ -80,6 +80,7 @@ int kvm_mmu_load(struct kvm_vcpu *v)
 
 	if (r)
 		return r;
+	mmu_topup(v, !vcpu_direct(v));
 	r = mmu_lock(v->task, v->kvm);
 	if (r)
 		return r;

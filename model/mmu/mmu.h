@@ -197,6 +197,11 @@ struct mmu_root {
 	gpa_t pgd;
 };
 
+/* What a vCPU has at hand for its faults (topup.c). */
+struct mmu_stock {
+	uint16_t descs, pages, translations, headers;
+};
+
 struct kvm_vcpu {
 	struct kvm *kvm;
 	struct task *task;
@@ -209,6 +214,7 @@ struct kvm_vcpu {
 	struct mmu_root root, prev_roots[MMU_NUM_PREV_ROOTS];
 	struct kvm_mmu_page *pae_root[4]; /* one per GiB, where the guest has no 4-level tables */
 	bool root_valid;
+	struct mmu_stock stock;
 	struct rcu_reader rcu;	/* of a lockless walk */
 	struct rcu_reader srcu; /* of a fault */
 	/* run state */
@@ -450,6 +456,15 @@ void kvm_mmu_unload(struct kvm_vcpu *v);
 /* v->regs have changed: what they say of paging; and the roots let go of, since their role has. */
 void kvm_init_mmu(struct kvm_vcpu *v);
 void kvm_mmu_reset_context(struct kvm_vcpu *v);
+
+/* ---- topup.c ---- */
+/* Before a fault, or the making of a root: fills up what is low. @indirect: shadow pages of guest
+ * tables may be made. */
+void mmu_topup(struct kvm_vcpu *v, bool indirect);
+/* A shadow page, of a guest table if @indirect, is made of the vCPU's stock; a descriptor of that
+ * of the vCPU that runs on @t, if one does. */
+void mmu_stock_take_sp(struct kvm_vcpu *v, bool indirect);
+void mmu_stock_take_desc(struct task *t, const struct kvm *kvm);
 
 /* ---- fault.c ---- */
 /* An intercepted #PF or nested page fault. A positive enum ret_pf or a negative error. */

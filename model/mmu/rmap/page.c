@@ -205,6 +205,7 @@ struct kvm_mmu_page *get_shadow_page(struct kvm_vcpu *v, gfn_t gfn, union kvm_mm
 	sp = find_shadow_page(v->task, kvm, v, gfn, role);
 	if (!sp) {
 		created = true;
+		mmu_stock_take_sp(v, !role.direct);
 		sp = add_shadow_page(v->task, kvm, alloc_page_table(v->task, kvm), gfn, role);
 		if (!sp)
 			return NULL;

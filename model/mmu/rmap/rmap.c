@@ -22,6 +22,7 @@ static struct pte_list_desc *desc_alloc(struct task *t, struct kvm *kvm)
 {
 	struct pte_list_desc *d;
 
+	mmu_stock_take_desc(t, kvm);
 	if (!kvm->free_descs) {
 		struct desc_chunk *c = malloc(sizeof(*c));
 

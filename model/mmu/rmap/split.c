@@ -42,7 +42,8 @@ static void top_up(struct task *t, struct kvm *kvm)
 {
 	mmu_unlock(t, kvm);
 	if (kvm->split_stock < 1) {
-		charge(t, COUNT_sp_alloc, SPLIT_STOCK - kvm->split_stock);
+		charge(t, COUNT_stock_object, SPLIT_STOCK - kvm->split_stock);
+		charge(t, COUNT_stock_page, SPLIT_STOCK - kvm->split_stock);
 		kvm->split_stock = SPLIT_STOCK;
 	}
 	(void)mmu_lock(t, kvm); /* lost: the task is cancelled */

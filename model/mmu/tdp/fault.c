@@ -19,6 +19,7 @@ static bool lead_to_table(struct kvm_vcpu *v, struct tdp_iter *it)
 		return false;
 	if (spte_present(it->old_spte) && !tdp_iter_huge(it))
 		return true;
+	mmu_stock_take_sp(v, false);
 	sp = tdp_alloc_sp(it->t, it->kvm);
 	if (!sp)
 		return false;

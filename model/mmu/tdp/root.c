@@ -18,6 +18,7 @@ struct kvm_mmu_page *tdp_get_root(struct kvm_vcpu *v)
 			root->root_count++;
 			return root;
 		}
+	mmu_stock_take_sp(v, false);
 	root = tdp_alloc_sp(v->task, kvm);
 	if (!root)
 		return NULL;

@@ -72,6 +72,8 @@ static struct kvm_mmu_page *alloc_for_split(struct tdp_iter *it, bool shared)
 {
 	struct kvm_mmu_page *sp;
 
+	charge(it->t, COUNT_stock_object, 1);
+	charge(it->t, COUNT_stock_page, 1);
 	if (!it->kvm->preset->split_unlocked)
 		return tdp_alloc_sp(it->t, it->kvm);
 	tdp_iter_unlock(it, shared);

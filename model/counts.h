@@ -41,6 +41,7 @@
 	X(make_mmio_spte, "MMIO spte made")                                                        \
 	X(memslot_lookup, "memslot searched for a frame")                                          \
 	X(gfn_to_pfn, "host frame looked up for a fault")                                          \
+	X(host_activate, "host page found used, moved to the active list")                         \
 	X(host_fault, "host page populated")                                                       \
 	X(host_clear, "4 KiB of a larger host page cleared, after the first")                      \
 	X(mmu_notifier, "MMU notifier called by the host's mm, fixed part")                        \
@@ -53,7 +54,8 @@
 	X(link_page, "shadow page linked below another")                                           \
 	X(set_spte, "spte of the faulting address made and installed")                             \
 	X(rmap_add, "new spte entered in its rmap and accounted, but those of a split")            \
-	X(prefetch_pfn, "host frame looked up for a prefetch")                                     \
+	X(prefetch_gup, "host page tables walked for a prefetch")                                  \
+	X(prefetch_pfn, "host frame found by such a walk")                                         \
 	X(prefetch_spte, "spte prefetched beside the faulting one")                                \
 	X(mark_dirty, "dirty bit set in a memslot's bitmap")                                       \
 	X(zap_sp, "shadow page zapped, 512 sptes looked at")                                       \

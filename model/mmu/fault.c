@@ -119,7 +119,10 @@ static int faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f, unsigned ac
 	if (flags & MEMSLOT_READONLY)
 		f->map_writable = false;
 	f->pfn = memslot_pfn(f->slot, f->gfn);
-	return r ? r : RET_PF_CONTINUE;
+	if (r)
+		return r;
+	host_page_used(v->task, f->slot, f->gfn); /* as the reference is dropped, in the end */
+	return RET_PF_CONTINUE;
 }
 
 static bool root_obsolete(const struct kvm_vcpu *v)

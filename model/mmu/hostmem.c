@@ -70,6 +70,9 @@ bool host_mem_init(struct kvm_memory_slot *slot, const struct memslot_host *host
 
 	h->level = host->level ? (int)host->level : PG_LEVEL_4K;
 	h->anonymous = host->anonymous;
+	h->active = calloc(words, 8);
+	if (!h->active)
+		return false;
 	if (!host->populated || host->anonymous)
 		h->absent = calloc(words, 8);
 	if (host->anonymous) {
@@ -93,6 +96,7 @@ bool host_mem_init(struct kvm_memory_slot *slot, const struct memslot_host *host
 
 void host_mem_free(struct host_mem *h)
 {
+	free(h->active);
 	free(h->absent);
 	free(h->zero);
 	free(h->readonly);
@@ -170,6 +174,7 @@ static void populate_anonymous(struct task *t, struct kvm_memory_slot *slot, gfn
 	gfn &= ~(pages_per_level(level) - 1);
 	set_bits(slot, slot->host.absent, gfn, pages_per_level(level), false);
 	set_bits(slot, slot->host.zero, gfn, pages_per_level(level), !write);
+	set_bits(slot, slot->host.active, gfn, pages_per_level(level), false);
 	charge_populated(t, write ? level : PG_LEVEL_4K);
 }
 
@@ -198,6 +203,7 @@ static void copy_zero(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 	if (bit(slot, slot->host.zero, gfn) &&
 	    (level == PG_LEVEL_2M) == (*pmd_of(slot, gfn) == HOST_PMD_HUGE_ZERO)) {
 		set_bits(slot, slot->host.zero, gfn, n, false);
+		set_bits(slot, slot->host.active, gfn, n, false);
 		if (level == PG_LEVEL_2M)
 			*pmd_of(slot, gfn) = HOST_PMD_HUGE;
 		else if (!kvm->preset->no_change_pte)
@@ -248,6 +254,22 @@ int host_fault_in(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 		}
 	}
 	return KVMSIM_ECANCELED;
+}
+
+/* The list of active pages has a large one as a whole; the zero page is on none. */
+void host_page_used(struct task *t, struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	gfn_t first;
+
+	touch_shared(t);
+	task_assert_first(t, "which host pages are active");
+	if (bit(slot, slot->host.zero, gfn))
+		return;
+	first = gfn & ~(pages_per_level(memslot_host_level(slot, gfn)) - 1);
+	if (bit(slot, slot->host.active, first))
+		return;
+	set_bits(slot, slot->host.active, first, 1, true);
+	charge(t, COUNT_host_activate, 1);
 }
 
 void host_store(struct kvm_memory_slot *slot, gfn_t gfn)

@@ -49,6 +49,7 @@ struct host_mem {
 	uint64_t *zero;	    /* anonymous: bit per page that is the zero page */
 	uint64_t *readonly; /* anonymous: bit per page of a mapping without PROT_WRITE */
 	uint8_t *pmd;	    /* anonymous: enum host_pmd, by memslot_index() of 2 MiB */
+	uint64_t *active;   /* bit per page that was seen to be in use, see host_page_used() */
 };
 
 /* Of a slot whose place is known. False: out of memory; free it all the same. */
@@ -67,6 +68,9 @@ bool memslot_host_writable(const struct kvm_memory_slot *slot, gfn_t gfn);
  * KVM_RUN with EFAULT. */
 int host_fault_in(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn,
 		  bool write, bool *writable);
+/* [running] A fault or a prefetch of the guest's lets go of the page that it has looked up, and
+ * marks it as used: the first time, that moves it to the list of active pages. */
+void host_page_used(struct task *t, struct kvm_memory_slot *slot, gfn_t gfn);
 /* The host itself has stored to @gfn, before the clock ran. */
 void host_store(struct kvm_memory_slot *slot, gfn_t gfn);
 

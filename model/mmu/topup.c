@@ -2,10 +2,10 @@
 #include "model/mmu/mmu.h"
 
 /*
- * What a fault may need and cannot allocate under mmu_lock, each vCPU has at hand: pages for tables,
- * what goes with a shadow page, descriptors of reverse maps. Before the lock is taken, a stock that
- * has fallen below what one fault can use is filled up; so the pages for many faults are cleared at
- * once, long before they become tables.
+ * What a fault may need and cannot allocate under mmu_lock, each vCPU has at hand: pages for
+ * tables, what goes with a shadow page, descriptors of reverse maps. Before the lock is taken, a
+ * stock that has fallen below what one fault can use is filled up; so the pages for many faults are
+ * cleared at once, long before they become tables.
  */
 
 #define CAPACITY 40 /* KVM_ARCH_NR_OBJS_PER_MEMORY_CACHE */

@@ -28,6 +28,7 @@ static bool direct_prefetch_run(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uns
 	/* A run that goes past the slot's end is not looked up at all. */
 	if (!slot || gfn + (end - start) > slot->base_gfn + slot->npages)
 		return false;
+	charge(v->task, COUNT_prefetch_gup, 1);
 	for (n = 0; n < end - start; n++)
 		if (!memslot_host_writable(slot, gfn + n))
 			break;
@@ -150,9 +151,13 @@ bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t *sptep,
 		return false;
 	}
 	slot = prefetch_slot(v, gfn, no_dirty_log && (access & ACC_WRITE));
-	if (!slot || !memslot_host_writable(slot, gfn))
+	if (!slot)
+		return false;
+	charge(v->task, COUNT_prefetch_gup, 1);
+	if (!memslot_host_writable(slot, gfn))
 		return false;
 	charge(v->task, COUNT_prefetch_pfn, 1);
+	host_page_used(v->task, slot, gfn);
 	set_spte(v, slot, sptep, access, gfn, memslot_pfn(slot, gfn), NULL);
 	return true;
 }

@@ -340,6 +340,7 @@ static void invlpg_root(struct kvm_vcpu *v, struct kvm_mmu_page *root, gva_t gva
 	struct shadow_walk w;
 	uint64_t spte, gpte;
 
+	mmu_topup(v, true); /* the entry may be mapped anew */
 	if (mmu_lock(v->task, kvm))
 		return;
 	charge(v->task, COUNT_invlpg_root, 1);

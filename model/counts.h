@@ -43,8 +43,12 @@
 	X(gfn_to_pfn, "host frame looked up for a fault")                                          \
 	X(host_activate, "host page found used, moved to the active list")                         \
 	X(host_fault, "host page populated")                                                       \
+	X(host_page, "page allocated and cleared for such a fault, or copied")                     \
 	X(host_clear, "4 KiB of a larger host page cleared, after the first")                      \
 	X(mmu_notifier, "MMU notifier called by the host's mm, fixed part")                        \
+	X(host_call, "madvise() or mprotect(), fixed part")                                        \
+	X(host_unmap, "host page unmapped and given back")                                         \
+	X(host_protect, "host page's protection changed")                                          \
 	X(host_walk, "host page tables walked for the size of a mapping")                          \
 	X(get_page, "kvm_mmu_get_page call")                                                       \
 	X(sp_hash, "shadow page met in a hash chain")                                              \
@@ -60,6 +64,7 @@
 	X(mark_dirty, "dirty bit set in a memslot's bitmap")                                       \
 	X(zap_sp, "shadow page zapped, 512 sptes looked at")                                       \
 	X(zap_spte, "spte cleared and unlinked")                                                   \
+	X(rmap_remove, "spte taken out of its rmap")                                               \
 	X(root_switch, "root looked for among the previous ones")                                  \
 	X(sync_page, "shadow page synced with its guest table, 512 sptes looked at")               \
 	X(sync_spte, "spte held against its guest entry at that")                                  \
@@ -68,7 +73,7 @@
 	X(remote_tlb_flush, "remote TLB flush request")                                            \
 	/* memslots */                                                                             \
 	X(memslot_update, "set of memslots replaced")                                              \
-	X(bitmap_alloc, "page of a dirty bitmap allocated")                                        \
+	X(bitmap_alloc, "page of a dirty bitmap, or another array of a memslot, allocated")        \
 	X(bitmap_set, "word of a new dirty bitmap filled with ones")                               \
 	/* dirty log */                                                                            \
 	X(get_dirty_log, "GET_DIRTY_LOG call, fixed part")                                         \
@@ -88,6 +93,7 @@
 	X(dirty_page, "dirty bit handled")                                                         \
 	X(rmap_head, "rmap head of one frame looked up")                                           \
 	X(slot_rmap_head, "rmap head visited in a pass over a slot")                               \
+	X(slot_rmap_used, "one of them that has sptes, handed on")                                 \
 	X(rmap_spte, "spte visited through an rmap")                                               \
 	X(rmap_desc, "pte_list descriptor visited")                                                \
 	X(host_level, "size of the host's mapping looked up for an spte that could be larger")     \

@@ -20,6 +20,7 @@ static int host_call(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t
 		return KVMSIM_ENOENT;
 	if (!npages || first_page > slot->npages || npages > slot->npages - first_page)
 		return KVMSIM_EINVAL;
+	charge(t, COUNT_host_call, 1);
 	*out = slot;
 	return slot->host.anonymous ? 0 : KVMSIM_EUNSUPPORTED;
 }

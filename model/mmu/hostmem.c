@@ -136,6 +136,7 @@ static struct range mapping_of(const struct kvm_memory_slot *slot, gfn_t gfn)
 static void charge_populated(struct task *t, int level)
 {
 	charge(t, COUNT_host_fault, 1);
+	charge(t, COUNT_host_page, 1);
 	if (level > PG_LEVEL_4K)
 		charge(t, COUNT_host_clear, pages_per_level(level) - 1);
 }
@@ -175,7 +176,10 @@ static void populate_anonymous(struct task *t, struct kvm_memory_slot *slot, gfn
 	set_bits(slot, slot->host.absent, gfn, pages_per_level(level), false);
 	set_bits(slot, slot->host.zero, gfn, pages_per_level(level), !write);
 	set_bits(slot, slot->host.active, gfn, pages_per_level(level), false);
-	charge_populated(t, write ? level : PG_LEVEL_4K);
+	if (write)
+		charge_populated(t, level);
+	else
+		charge(t, COUNT_host_fault, 1);
 }
 
 /* Small pages take the place of a huge one, or of none: the notifier does not know. */
@@ -272,6 +276,14 @@ void host_page_used(struct task *t, struct kvm_memory_slot *slot, gfn_t gfn)
 	charge(t, COUNT_host_activate, 1);
 }
 
+void host_gfn_used(struct task *t, struct kvm *kvm, gfn_t gfn)
+{
+	struct kvm_memory_slot *slot = memslot_now(t, kvm, gfn);
+
+	if (slot)
+		host_page_used(t, slot, gfn);
+}
+
 void host_store(struct kvm_memory_slot *slot, gfn_t gfn)
 {
 	if (!slot->host.anonymous)
@@ -294,6 +306,15 @@ static gfn_t next_block(gfn_t gfn, gfn_t end)
 	return least(block_of(gfn) + HUGE_PAGES, end);
 }
 
+static uint64_t present_pages(const struct kvm_memory_slot *slot, gfn_t gfn, gfn_t end)
+{
+	uint64_t n = 0;
+
+	for (; gfn < end; gfn++)
+		n += !bit(slot, slot->host.absent, gfn);
+	return n;
+}
+
 static void give_back(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn,
 		      gfn_t end)
 {
@@ -308,10 +329,15 @@ static void give_back(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 			touch_shared(t);
 			task_assert_first(t, "the host's page tables");
 		}
-		if (is_huge(*pmd))
+		if (is_huge(*pmd)) {
+			charge(t, COUNT_host_unmap, 1);
 			*pmd = HOST_PMD_NONE;
+		} else {
+			charge(t, COUNT_host_unmap, present_pages(slot, gfn, next));
+		}
 		set_bits(slot, slot->host.absent, gfn, next - gfn, true);
 		set_bits(slot, slot->host.zero, gfn, next - gfn, false);
+		set_bits(slot, slot->host.active, gfn, next - gfn, false);
 		gmem_clear(&kvm->gmem, gfn, next - gfn);
 	}
 }
@@ -344,6 +370,16 @@ static void split_mapping(struct task *t, struct kvm *kvm, struct kvm_memory_slo
 		split_pmd(t, kvm, slot, block);
 }
 
+static void charge_protected(struct task *t, const struct kvm_memory_slot *slot, gfn_t gfn,
+			     gfn_t end)
+{
+	for (gfn_t next; gfn < end; gfn = next) {
+		next = next_block(gfn, end);
+		charge(t, COUNT_host_protect,
+		       is_huge(*pmd_of(slot, gfn)) ? 1 : present_pages(slot, gfn, next));
+	}
+}
+
 /* One mapping's part. The notifier is called by the GiB, from the first 2 MiB that have something
  * on. */
 static void protect_part(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
@@ -361,6 +397,9 @@ static void protect_part(struct task *t, struct kvm *kvm, struct kvm_memory_slot
 			first = next_block(first, next);
 		if (first < next)
 			mmu_notifier_invalidate_start(t, kvm, slot, first, next);
+		touch_shared(t);
+		task_assert_first(t, "the host's page tables");
+		charge_protected(t, slot, first, next);
 		touch_shared(t);
 		task_assert_first(t, "the host's page tables");
 		set_bits(slot, slot->host.readonly, gfn, next - gfn, !writable);

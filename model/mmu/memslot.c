@@ -158,6 +158,30 @@ static bool alloc_metadata(struct kvm *kvm, struct kvm_memory_slot *slot)
 	return slot->write_track;
 }
 
+static uint64_t array_pages(uint64_t n, uint64_t bytes)
+{
+	return (n * bytes + PAGE_SIZE - 1) / PAGE_SIZE;
+}
+
+/* What a slot's arrays cost, each of whole pages: reverse maps, where large pages are allowed, and
+ * whose writes are tracked. */
+static void charge_metadata(struct task *t, const struct kvm *kvm,
+			    const struct kvm_memory_slot *slot)
+{
+	uint64_t pages = 0;
+
+	for (int l = PG_LEVEL_4K; l <= MAX_HUGE_LEVEL; l++) {
+		if (kvm->backend->rmaps)
+			pages += array_pages(memslot_lpages(slot, l), sizeof(*slot->rmap[0]));
+		if (l > PG_LEVEL_4K)
+			pages += array_pages(memslot_lpages(slot, l),
+					     sizeof(*slot->disallow_lpage[0]));
+	}
+	if (!kvm->tdp_enabled)
+		pages += array_pages(slot->npages, sizeof(*slot->write_track));
+	charge(t, COUNT_bitmap_alloc, pages);
+}
+
 static struct kvm_memory_slot *slot_new(struct kvm *kvm, uint32_t id, uint32_t flags,
 					gfn_t base_gfn, uint64_t npages,
 					const struct memslot_host *host)
@@ -400,6 +424,7 @@ int memslot_set(struct task *t, struct kvm *kvm, uint32_t id, uint32_t flags, gf
 	slot = slot_new(kvm, id, flags, base_gfn, npages, host);
 	if (!slot)
 		return KVMSIM_ENOMEM;
+	charge_metadata(t, kvm, slot);
 	charge_bitmap(t, kvm, slot, memslot_logged(slot));
 	if (memslot_logged(slot))
 		store_log_arm(slot, task_now(t));

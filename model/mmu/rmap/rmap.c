@@ -162,9 +162,16 @@ struct kvm_rmap_head *gfn_to_rmap(const struct kvm_memory_slot *slot, gfn_t gfn,
 /* Clears a present leaf without looking at its chain. */
 static void clear_leaf(struct task *t, struct kvm *kvm, uint64_t *sptep)
 {
+	const struct kvm_mmu_page *sp = sptep_to_sp(sptep);
+	uint64_t old;
+
 	charge(t, COUNT_zap_spte, 1);
+	charge(t, COUNT_rmap_remove, 1);
+	old = spte_read(t, kvm, sptep);
 	spte_write(t, kvm, sptep, 0);
-	kvm->stat[page_stat(sptep_to_sp(sptep)->role.level)]--;
+	kvm->stat[page_stat(sp->role.level)]--;
+	if (old & PT_ACCESSED)
+		host_gfn_used(t, kvm, sp_gfn(sp, spte_index(sptep)));
 }
 
 void drop_spte(struct task *t, struct kvm *kvm, uint64_t *sptep)

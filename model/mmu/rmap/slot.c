@@ -29,6 +29,8 @@ int slot_handle_rmaps(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 
 			charge(t, COUNT_slot_rmap_head, 1);
 			kvm_touch(t, kvm, addr, sizeof(*slot->rmap[0]), false);
+			if (slot->rmap[l - 1][i].val)
+				charge(t, COUNT_slot_rmap_used, 1);
 			flush |= p->fn(t, kvm, slot, &slot->rmap[l - 1][i], addr);
 			if (task_canceled(t))
 				return KVMSIM_ECANCELED;
@@ -144,6 +146,8 @@ bool rmap_unmap_range(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 
 			charge(t, COUNT_slot_rmap_head, 1);
 			kvm_touch(t, kvm, addr, sizeof(*head), false);
+			if (head->val)
+				charge(t, COUNT_slot_rmap_used, 1);
 			flush |= zap_all_rmap_sptes(t, kvm, head, addr);
 		}
 	return flush;

@@ -101,6 +101,8 @@ static void changed_spte(struct task *t, struct kvm *kvm, gfn_t gfn, uint64_t ol
 	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_tdp_mmu_spte_changed, .gfn = gfn,
 			.level = level, .spte = spte, .old_spte = old, .was = grants(old),
 			.now = grants(spte));
+	if (was_leaf && (old & PT_ACCESSED) && !(is_leaf && (spte & PT_ACCESSED)))
+		host_gfn_used(t, kvm, gfn);
 	if (is_leaf != was_leaf)
 		kvm->stat[page_stat(level)] += is_leaf ? 1 : -1;
 	if (spte_present(old) && !was_leaf && (is_leaf || !spte_present(spte)))

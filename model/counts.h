@@ -41,7 +41,8 @@
 	X(make_mmio_spte, "MMIO spte made")                                                        \
 	X(memslot_lookup, "memslot searched for a frame")                                          \
 	X(gfn_to_pfn, "host frame looked up for a fault")                                          \
-	X(host_activate, "host page found used, moved to the active list")                         \
+	X(host_activate, "host page found used, to be moved to the active list")                   \
+	X(host_move, "host page moved to the active list, fifteen at a time")                      \
 	X(host_fault, "host page populated")                                                       \
 	X(host_page, "page allocated and cleared for such a fault, or copied")                     \
 	X(host_clear, "4 KiB of a larger host page cleared, after the first")                      \

@@ -115,6 +115,7 @@ static int turns(struct matrix *m, struct kvm_vcpu *v, uint64_t code, uint64_t n
 			err = err ? err : insn_access(m, v, code, address, n - i);
 		err = err ? err : insn_loop(m, v, code);
 	}
+	err = err ? err : vcpu_gap(v, 1);
 	return err ? err : mx_insn_out(m, v, code + 5);
 }
 

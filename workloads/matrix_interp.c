@@ -48,10 +48,11 @@ static const struct interp_code *code_of(const struct matrix *m)
 	return long_mode ? &reference64 : &reference32;
 }
 
-/* Per op: three loads, an addition, the tests, its access, the jump back. */
+/* Per op: three loads, an addition, the tests, its access, the jump back, which OUT does not come
+ * to. */
 static uint64_t instructions(const struct interp_code *c, enum mx_op what)
 {
-	return 4 + c->tests[what] + 2;
+	return 4 + c->tests[what] + (what == MX_OP_OUT ? 1 : 2);
 }
 
 static uint64_t list_of(const struct kvm_vcpu *v)
@@ -152,11 +153,11 @@ static int run_to_out(struct matrix *m)
 					 (unsigned long long)what);
 		in->at += OP_BYTES;
 		if (!err)
+			err = vcpu_gap(in->vcpu, instructions(c, (enum mx_op)what));
+		if (!err)
 			err = what == MX_OP_OUT ? mx_insn_out(m, in->vcpu, rip + c->offset[what])
 						: insn_op(m, rip + c->offset[what],
 							  (enum mx_op)what, address, value);
-		if (!err && what != MX_OP_OUT)
-			err = vcpu_gap(in->vcpu, instructions(c, (enum mx_op)what));
 	} while (!err && what != MX_OP_OUT);
 	return err;
 }

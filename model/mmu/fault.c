@@ -121,7 +121,7 @@ static int faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f, unsigned ac
 	f->pfn = memslot_pfn(f->slot, f->gfn);
 	if (r)
 		return r;
-	host_page_used(v->task, f->slot, f->gfn); /* as the reference is dropped, in the end */
+	host_page_used(v->task, v->kvm, f->slot, f->gfn); /* as the reference is dropped, in the end */
 	return RET_PF_CONTINUE;
 }
 

@@ -148,6 +148,8 @@ static int populate_shared(struct task *t, struct kvm *kvm, struct kvm_memory_sl
 
 	set_bits(slot, slot->host.absent, gfn & ~(pages_per_level(level) - 1),
 		 pages_per_level(level), false);
+	set_bits(slot, slot->host.active, gfn & ~(pages_per_level(level) - 1),
+		 pages_per_level(level), true); /* before it is on any list */
 	r = read_lock(t, &kvm->mmap_lock);
 	if (r)
 		return r;
@@ -175,7 +177,8 @@ static void populate_anonymous(struct task *t, struct kvm_memory_slot *slot, gfn
 	gfn &= ~(pages_per_level(level) - 1);
 	set_bits(slot, slot->host.absent, gfn, pages_per_level(level), false);
 	set_bits(slot, slot->host.zero, gfn, pages_per_level(level), !write);
-	set_bits(slot, slot->host.active, gfn, pages_per_level(level), false);
+	/* A new page becomes active before it is on any list. */
+	set_bits(slot, slot->host.active, gfn, pages_per_level(level), write);
 	if (write)
 		charge_populated(t, level);
 	else
@@ -207,7 +210,7 @@ static void copy_zero(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 	if (bit(slot, slot->host.zero, gfn) &&
 	    (level == PG_LEVEL_2M) == (*pmd_of(slot, gfn) == HOST_PMD_HUGE_ZERO)) {
 		set_bits(slot, slot->host.zero, gfn, n, false);
-		set_bits(slot, slot->host.active, gfn, n, false);
+		set_bits(slot, slot->host.active, gfn, n, true);
 		if (level == PG_LEVEL_2M)
 			*pmd_of(slot, gfn) = HOST_PMD_HUGE;
 		else if (!kvm->preset->no_change_pte)
@@ -260,20 +263,31 @@ int host_fault_in(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 	return KVMSIM_ECANCELED;
 }
 
-/* The list of active pages has a large one as a whole; the zero page is on none. */
-void host_page_used(struct task *t, struct kvm_memory_slot *slot, gfn_t gfn)
+#define LRU_BATCH 15 /* PAGEVEC_SIZE */
+
+static void lru_drain(struct task *t, struct kvm *kvm)
 {
-	gfn_t first;
+	charge(t, COUNT_host_move, kvm->lru_batch);
+	kvm->lru_batch = 0;
+}
+
+/* Pages wait until a batch of them can be moved; a large one, which the list has as a whole, does
+ * not wait. The zero page is on no list. */
+void host_page_used(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn)
+{
+	int level = memslot_host_level(slot, gfn);
+	gfn_t first = gfn & ~(pages_per_level(level) - 1);
 
 	touch_shared(t);
 	task_assert_first(t, "which host pages are active");
-	if (bit(slot, slot->host.zero, gfn))
-		return;
-	first = gfn & ~(pages_per_level(memslot_host_level(slot, gfn)) - 1);
-	if (bit(slot, slot->host.active, first))
+	if (bit(slot, slot->host.zero, gfn) || bit(slot, slot->host.active, first))
 		return;
 	set_bits(slot, slot->host.active, first, 1, true);
+	kvm->lru_batch++;
 	charge(t, COUNT_host_activate, 1);
+	touch_shared(t);
+	if (level > PG_LEVEL_4K || kvm->lru_batch >= LRU_BATCH)
+		lru_drain(t, kvm);
 }
 
 void host_gfn_used(struct task *t, struct kvm *kvm, gfn_t gfn)
@@ -281,7 +295,7 @@ void host_gfn_used(struct task *t, struct kvm *kvm, gfn_t gfn)
 	struct kvm_memory_slot *slot = memslot_now(t, kvm, gfn);
 
 	if (slot)
-		host_page_used(t, slot, gfn);
+		host_page_used(t, kvm, slot, gfn);
 }
 
 void host_store(struct kvm_memory_slot *slot, gfn_t gfn)
@@ -351,6 +365,7 @@ void host_dontneed(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot
 		touch_shared(t);
 		task_assert_first(t, "the host's mappings");
 		next = least(mapping_of(slot, gfn).end, end);
+		lru_drain(t, kvm);
 		mmu_notifier_invalidate_start(t, kvm, slot, gfn, next);
 		give_back(t, kvm, slot, gfn, next);
 		mmu_notifier_invalidate_end(t, kvm, slot, gfn, next);

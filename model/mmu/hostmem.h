@@ -70,7 +70,7 @@ int host_fault_in(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
 		  bool write, bool *writable);
 /* [running] A fault or a prefetch of the guest's lets go of the page that it has looked up, and
  * marks it as used: the first time, that moves it to the list of active pages. */
-void host_page_used(struct task *t, struct kvm_memory_slot *slot, gfn_t gfn);
+void host_page_used(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn);
 /* The same of the page of @gfn, if it has a slot, when an spte that says so goes. */
 void host_gfn_used(struct task *t, struct kvm *kvm, gfn_t gfn);
 /* The host itself has stored to @gfn, before the clock ran. */

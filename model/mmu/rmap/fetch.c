@@ -157,7 +157,7 @@ bool prefetch_gpte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, uint64_t *sptep,
 	if (!memslot_host_writable(slot, gfn))
 		return false;
 	charge(v->task, COUNT_prefetch_pfn, 1);
-	host_page_used(v->task, slot, gfn);
+	host_page_used(v->task, v->kvm, slot, gfn);
 	set_spte(v, slot, sptep, access, gfn, memslot_pfn(slot, gfn), NULL);
 	return true;
 }

@@ -22,6 +22,7 @@
 	X(ioctl, "entry to and return from another ioctl")                                         \
 	X(send_page, "page read and sent by a migration")                                          \
 	X(emulate, "instruction emulated")                                                         \
+	X(emulate_resume, "instruction's emulation gone on with, a device's answer being there")   \
 	X(emulator_slot, "memslot searched for by the emulator")                                   \
 	X(mmio_exit, "access of a device handed to userspace")                                     \
 	X(vcpu_request, "request of a vCPU served at entry")                                       \
@@ -41,6 +42,7 @@
 	X(make_mmio_spte, "MMIO spte made")                                                        \
 	X(memslot_lookup, "memslot searched for a frame")                                          \
 	X(gfn_to_pfn, "host frame looked up for a fault")                                          \
+	X(host_slow_gup, "host page looked up by the slow way, since it is not mapped writable")   \
 	X(host_activate, "host page found used, to be moved to the active list")                   \
 	X(host_move, "host page moved to the active list, fifteen at a time")                      \
 	X(host_fault, "host page populated")                                                       \
@@ -107,6 +109,7 @@
 	X(walk_gfn_direct, "the same for one of a direct shadow page, its frame computed")         \
 	X(tdp_walk, "walk over frames begun at a root of the nested tables")                       \
 	X(tdp_spte, "entry of the nested tables read by such a walk")                              \
+	X(tdp_leaf, "leaf that a walk over the frames of a word meets")                            \
 	X(tdp_resched, "look whether the walk should let go of mmu_lock")                          \
 	X(tdp_dirty, "page of a word of dirty bits found by such a walk")                          \
 	X(tdp_change, "entry of the nested tables changed, told and accounted")                    \

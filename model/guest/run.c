@@ -9,10 +9,12 @@ void kvm_run_begin(struct kvm_vcpu *v)
 {
 	charge(v->task, COUNT_kvm_run, 1);
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_fpu, .code = 1);
-	if (v->mmio_read_pending)
+	if (v->mmio_read_pending) {
+		charge(v->task, COUNT_emulate_resume, 1);
 		kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmio, .addr = v->emulated.gpa,
 				.gfn = v->emulated.gpa >> PAGE_SHIFT, .len = v->emulated.len,
 				.code = MMIO_READ);
+	}
 	v->mmio_read_pending = false;
 	v->in_run = true;
 	task_set_private(v->task, v); /* the running vCPU: who dirties a page */

@@ -103,7 +103,6 @@ static int faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f, unsigned ac
 	uint32_t flags;
 	int r;
 
-	charge(v->task, COUNT_gfn_to_pfn, 1);
 	if (!f->slot)
 		return device_fault(v, f, access);
 	flags = memslot_flags(v->task, f->slot);
@@ -113,15 +112,20 @@ static int faultin_pfn(struct kvm_vcpu *v, struct kvm_page_fault *f, unsigned ac
 	}
 	if (f->write && (flags & MEMSLOT_READONLY))
 		return RET_PF_EMULATE;
+	charge(v->task, COUNT_gfn_to_pfn, 1);
+	touch_shared(v->task);
 	task_assert_first(v->task, "the invalidations that have ended");
 	f->mmu_seq = v->kvm->notifiers.seq;
+	if (!memslot_host_writable(f->slot, f->gfn))
+		charge(v->task, COUNT_host_slow_gup, 1);
 	r = host_fault_in(v->task, v->kvm, f->slot, f->gfn, f->write, &f->map_writable);
 	if (flags & MEMSLOT_READONLY)
 		f->map_writable = false;
 	f->pfn = memslot_pfn(f->slot, f->gfn);
 	if (r)
 		return r;
-	host_page_used(v->task, v->kvm, f->slot, f->gfn); /* as the reference is dropped, in the end */
+	host_page_used(v->task, v->kvm, f->slot,
+		       f->gfn); /* as the reference is dropped, in the end */
 	return RET_PF_CONTINUE;
 }
 

@@ -76,6 +76,7 @@ static bool clear_masked(struct task *t, struct kvm *kvm, struct kvm_mmu_page *r
 
 		if (!tdp_iter_leaf(&it))
 			continue;
+		charge(t, COUNT_tdp_leaf, 1);
 		if (!mask)
 			break;
 		if (it.level > PG_LEVEL_4K || !(mask & page))

@@ -6,9 +6,8 @@
 #include "model/params.h"
 #include "model/sim/profile.h"
 
-/* A profile of the recipe's machine in which nothing but the fixed prices costs anything. */
-static int unpriced(const struct recipe *r, uint64_t latent, const struct kvmsim_errsink *errors,
-		    struct profile **out)
+int calibrate_unpriced(const struct recipe *r, uint64_t latent, const struct kvmsim_errsink *errors,
+		       struct profile **out)
 {
 	const double none[N_COUNTS] = {0};
 	char *text = recipe_profile_text(r, none, NULL, latent, "unknown");
@@ -30,8 +29,9 @@ static int calibrate_latent(const struct evidence *e, uint64_t latent,
 	double *waited = calloc(e->n_rows, sizeof(*waited));
 	struct profile *profile = NULL;
 	size_t n = 0;
-	int err = counts && measured && waited ? unpriced(e->recipe, latent, errors, &profile)
-					       : KVMSIM_ENOMEM;
+	int err = counts && measured && waited
+			  ? calibrate_unpriced(e->recipe, latent, errors, &profile)
+			  : KVMSIM_ENOMEM;
 
 	for (size_t i = 0; i < e->n_rows && !err; i++) {
 		struct evidence_prediction p;

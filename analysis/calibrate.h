@@ -29,7 +29,11 @@ int calibrate(const struct evidence *e, const struct kvmsim_errsink *errors,
 	      struct calibration *out);
 void calibration_free(struct calibration *c);
 
-/* The fit by itself, for tests: @counts holds one row of N_COUNTS per measurement. */
+/* A profile of the recipe's machine in which nothing but the fixed prices costs anything. */
+int calibrate_unpriced(const struct recipe *r, uint64_t latent, const struct kvmsim_errsink *errors,
+		       struct profile **out);
+
+/* The fit by itself: @counts holds one row of N_COUNTS per measurement. */
 int calibrate_counts(const struct recipe *r, const double *counts, const double *measured,
 		     const double *waited, size_t n, const struct kvmsim_errsink *errors,
 		     struct calibration *out);

@@ -9,6 +9,7 @@
 
 #include "analysis/calibrate.h"
 #include "analysis/cli.h"
+#include "analysis/matrix_cost.h"
 #include "analysis/output.h"
 #include "analysis/timing.h"
 #include "model/params.h"
@@ -162,13 +163,18 @@ static int fit(const char *recipe_path, const char *csv, const char *output)
 
 	if (err)
 		return cli_input_exit_code(err);
-	err = *r->runs ? fit_runs(r, csv, &c) : fit_calls(r, csv, &c);
+	err = r->n_cases ? matrix_calibrate(csv, r, &cli_errors, &c)
+	      : *r->runs ? fit_runs(r, csv, &c)
+			 : fit_calls(r, csv, &c);
 	/* Evidence that cannot carry the fit is an input that is no use. */
 	int code = cli_file_exit_code(err);
 
 	if (!err) {
 		source = source_words(r, &c);
-		text = source ? recipe_profile_text(r, c.price, c.cov, c.latent, source) : NULL;
+		/* A matrix's rows repeat to the instruction: what is left over is no spread. */
+		text = source ? recipe_profile_text(r, c.price, r->n_cases ? NULL : c.cov, c.latent,
+						    source)
+			      : NULL;
 		err = text ? 0 : KVMSIM_ENOMEM;
 		if (!err && output)
 			err = write_profile(output, text);

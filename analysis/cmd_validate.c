@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/cli.h"
@@ -18,12 +19,11 @@
 struct options {
 	const char *matrix;
 	const char *cases, *mmus, *programs;
-	const char *profile, *fit;
+	const char *profile;
 	const char *evidence, *recipe;
-	bool fitted[N_COUNTS]; /* what --fit names */
-	uint64_t vcpus;	       /* 0: not given */
-	uint64_t context;      /* CONTEXT_UNSET: not given */
-	bool check, json, csv, cost, prices, first_divergence;
+	uint64_t vcpus;	  /* 0: not given */
+	uint64_t context; /* CONTEXT_UNSET: not given */
+	bool check, json, csv, cost, first_divergence;
 };
 #define CONTEXT_UNSET UINT64_MAX
 
@@ -45,47 +45,47 @@ static int validate_events(struct matrix_file *f, const struct options *o,
 	return err ? cli_file_exit_code(err) : code;
 }
 
-/* The counts that @list names. */
-static int fitted_counts(const char *list, bool out[N_COUNTS])
+/* The recipe of a matrix's costs that @path names; NULL: the one that the program comes with. */
+static int cost_recipe(const char *path, struct recipe **out)
 {
-	memset(out, 0, N_COUNTS * sizeof(*out));
-	for (const char *p = list; *p;) {
-		size_t n = strcspn(p, ",");
-		int c = 0;
+	char *dir = path ? NULL : evidence_dir(), *own = NULL;
+	int err = path || dir ? 0 : KVMSIM_ENOMEM;
 
-		while (c < N_COUNTS && (strlen(model_vocabulary.counts[c]) != n ||
-					strncmp(model_vocabulary.counts[c], p, n)))
-			c++;
-		if (c == N_COUNTS)
-			return kvmsim_err(&cli_errors, KVMSIM_ENOENT,
-					  "--fit %.*s: no such count; kvmsim list has them", (int)n,
-					  p);
-		out[c] = true;
-		p += n + (p[n] == ',');
-	}
-	return 0;
-}
-
-static int fit_prices(struct matrix_file *f, const struct options *o,
-		      const struct matrix_select *sel, struct cost_result *r)
-{
-	return o->fit ? matrix_prices_of(f, sel, o->fitted, r) : matrix_prices(f, sel, r);
+	*out = NULL;
+	if (!err && !path && asprintf(&own, "%s/kernel/cost.ini", dir) < 0)
+		err = KVMSIM_ENOMEM;
+	err = err ? err : recipe_open(path ? path : own, &cli_errors, out);
+	if (!err && !(*out)->n_cases)
+		err = kvmsim_err(&cli_errors, KVMSIM_EINVAL,
+				 "%s: --cost needs a recipe with [cases]", path);
+	free(own);
+	free(dir);
+	return err;
 }
 
 static int validate_costs(struct matrix_file *f, const struct options *o,
 			  const struct profile *profile)
 {
-	const struct matrix_select sel = {
-		.mmus = o->mmus, .profile = profile, .check = o->check, .errors = &cli_errors};
-	struct cost_result r;
-	int err = o->prices ? fit_prices(f, o, &sel, &r) : matrix_cost(f, &sel, !o->profile, &r);
-	int code = o->prices || r.pass ? EXIT_DONE : EXIT_GATE;
+	const struct matrix_select sel = {.cases = o->cases,
+					  .mmus = o->mmus,
+					  .profile = profile,
+					  .check = o->check,
+					  .errors = &cli_errors};
+	struct cost_result r = {0};
+	struct recipe *recipe;
+	int err = cost_recipe(o->recipe, &recipe);
+	int code;
 
-	if (!err && o->prices)
-		cost_print_prices(&r, o->fit, stdout);
-	else if (!err)
+	if (err) {
+		recipe_free(recipe);
+		return cli_input_exit_code(err);
+	}
+	err = matrix_cost(f, &sel, recipe, &r);
+	code = r.pass ? EXIT_DONE : EXIT_GATE;
+	if (!err)
 		err = o->json ? json_print(cost_json(&r), stdout) : cost_print(&r, stdout);
 	cost_result_free(&r);
+	recipe_free(recipe);
 	return err ? cli_file_exit_code(err) : code;
 }
 
@@ -103,7 +103,7 @@ static const char *mmu_of(const struct matrix_config *c)
 static bool list_known(const struct matrix_file *f, const char *option, const char *list,
 		       const char *(*name_of)(const struct matrix_config *))
 {
-	char names[512] = "";
+	char names[4096] = "";
 
 	for (size_t i = 0; i < f->n_configs; i++) {
 		const char *name = name_of(&f->configs[i]);
@@ -200,9 +200,8 @@ static int validate_sequences(const struct options *o, char *const *paths, int n
 static int validate_evidence(const struct verb *verb, const struct options *o)
 {
 	if (o->cases || o->mmus || o->cost || o->check || o->profile || o->programs)
-		return cli_usage(
-			verb, "--case, --mmu, --cost, --prices, --check and --profile are about a "
-			      "--matrix FILE.csv");
+		return cli_usage(verb, "--case, --mmu, --cost, --check and --profile are about a "
+				       "--matrix FILE.csv");
 	return evidence_validate(o->evidence, o->recipe, o->vcpus ? o->vcpus : QUICK_VCPUS,
 				 o->json  ? EVIDENCE_JSON
 				 : o->csv ? EVIDENCE_CSV
@@ -217,8 +216,6 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 						{"programs", required_argument, NULL, 'g'},
 						{"profile", required_argument, NULL, 'p'},
 						{"cost", no_argument, NULL, 'C'},
-						{"prices", no_argument, NULL, 'P'},
-						{"fit", required_argument, NULL, 'f'},
 						{"check", no_argument, NULL, 'k'},
 						{"first-divergence", no_argument, NULL, 'd'},
 						{"context", required_argument, NULL, 'x'},
@@ -251,9 +248,6 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		case 'p':
 			o.profile = optarg;
 			break;
-		case 'f':
-			o.fit = optarg;
-			break;
 		case 'k':
 			o.check = true;
 			break;
@@ -264,10 +258,6 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 			if (!cli_u64(verb, "--context", optarg, 0, 1000000, &n))
 				return EXIT_USAGE;
 			o.context = n;
-			break;
-		case 'P':
-			o.prices = true;
-			o.cost = true;
 			break;
 		case 'C':
 			o.cost = true;
@@ -296,8 +286,8 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		}
 	}
 	if (o.first_divergence) {
-		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.profile || o.fit ||
-		    o.cost || o.check || o.csv || o.vcpus)
+		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.profile || o.cost ||
+		    o.check || o.csv || o.vcpus)
 			return cli_usage(verb, "--first-divergence goes with --context, --programs "
 					       "and --json only");
 		if (optind == argc)
@@ -314,21 +304,10 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		return cli_usage(verb, "--evidence needs a --recipe that says how to predict it");
 	if (!o.matrix)
 		return validate_evidence(verb, &o);
-	if (o.recipe || o.csv || o.vcpus)
-		return cli_usage(verb, "--matrix does not go with --recipe, --evidence, --vcpus or "
-				       "--csv");
-	if (o.cost && o.cases)
-		return cli_usage(verb, "--cost is about case B: --case does not go with it");
-	if (o.profile && !o.cost)
-		return cli_usage(verb, "--profile prices what --cost compares: it needs --cost");
-	if (o.prices && o.json)
-		return cli_usage(verb, "--prices prints a profile: --json does not go with it");
-	if (o.fit && !o.prices)
-		return cli_usage(verb, "--fit says which --prices are fitted: it needs --prices");
-	if (o.prices && o.profile && !o.fit)
-		return cli_usage(verb, "--prices are all fitted: --profile needs a --fit");
-	if (o.fit && fitted_counts(o.fit, o.fitted))
-		return EXIT_USAGE;
+	if (o.evidence || o.csv || o.vcpus)
+		return cli_usage(verb, "--matrix does not go with --evidence, --vcpus or --csv");
+	if ((o.recipe || o.profile) && !o.cost)
+		return cli_usage(verb, "--recipe and --profile are of --cost, beside --matrix");
 	return validate_matrix(&o);
 }
 
@@ -365,17 +344,12 @@ const struct verb verb_validate = {
 		 "  --case A,B         only these cases\n"
 		 "  --mmu NAME,...     only these MMUs\n"
 		 "  --programs DIR     cases that are not built in are op programs, DIR/CASE.ops\n"
-		 "  --cost             compare what GET_DIRTY_LOG costs (case B, insns_min):\n"
-		 "                     prices are fitted on up to 200 dirty pages, the other rows\n"
-		 "                     and the crossover of walk and mask predicted within 5 %\n"
-		 "  --profile P        with --cost: this profile's prices, nothing fitted; cases D "
-		 "too\n"
-		 "  --prices           fit the price of everything that the phases charge and "
-		 "print\n"
-		 "                     them as sections of a profile\n"
-		 "  --fit COUNT,...    with --prices: only of these, on up to 200 dirty pages; the "
-		 "others\n"
-		 "                     have the prices of --profile (tcg-icount)\n"
+		 "  --cost             compare costs instead (insns_min): counts times prices; "
+		 "cases that\n"
+		 "                     were not fitted are judged, and where walk and mask cross\n"
+		 "  --profile P        with --cost: these prices (default tcg-icount)\n"
+		 "  --recipe FILE.ini  with --cost: which cases are fitted (default: the recipe of "
+		 "tcg-icount)\n"
 		 "  --check            run the model's checkers too: shadow pages, TLBs, lost "
 		 "stores\n"
 		 "  --json             print JSON\n\n"
@@ -389,6 +363,6 @@ const struct verb verb_validate = {
 		 "  --context N         events before and after it (default 5)\n\n"
 		 "Exit status 1: a bound is broken, nothing can be judged, a row or an event "
 		 "differs, a row is not\n"
-		 "modelled although its case and MMU are, or a cost is off by more than 5 %.",
+		 "modelled although its case and MMU are.",
 	.run = validate,
 };

@@ -83,6 +83,10 @@ enum evidence_format { EVIDENCE_TABLE, EVIDENCE_CSV, EVIDENCE_JSON };
 int evidence_validate(const char *csv, const char *recipe, uint64_t quick,
 		      enum evidence_format format);
 
+/* The folder of the committed evidence: below the current one, or in the tree that the program was
+ * built in (build/VARIANT/kvmsim). malloc'd; NULL: no memory. */
+char *evidence_dir(void);
+
 /* The path of file @name beside @recipe_path; malloc'd, NULL: no memory. */
 char *evidence_beside(const char *recipe_path, const char *name);
 

@@ -407,9 +407,7 @@ static int print_files(const struct judged *j, size_t n, enum evidence_format fo
 	return json_print(files, stdout);
 }
 
-/* The folder of the committed evidence: below the current one, or in the tree that the program was
- * built in (build/VARIANT/kvmsim). malloc'd; NULL: no memory. */
-static char *evidence_dir(void)
+char *evidence_dir(void)
 {
 	char exe[4096];
 	ssize_t n;

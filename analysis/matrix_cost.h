@@ -2,22 +2,25 @@
 #ifndef KVMSIM_ANALYSIS_MATRIX_COST_H
 #define KVMSIM_ANALYSIS_MATRIX_COST_H
 
+#include "analysis/calibrate.h"
 #include "analysis/matrix.h"
+#include "analysis/recipe.h"
 
 /*
- * What GET_DIRTY_LOG costs, in host instructions: case B's insns_min rows of the patched modules
- * (kvm_mode 0 mask, 1 rmap-slot, 2 walk) against counts times prices.
+ * What a reference matrix's phases cost, in host instructions (its insns_min rows), against the
+ * model's counts times the prices of a profile.
  *
- * Rows with nr_dirty <= COST_FITTED_MAX give the prices, by non-negative least squares of relative
- * errors over the counts that the model charges in those phases; the others are predicted and held
- * to COST_BOUND. So is, for each configuration that has both policies, the number of dirty pages
+ * A recipe ([cases]) says which cases were fitted, by name, and which phases are neither fitted nor
+ * judged. The others are predicted: at most so large a median error, and so many rows within 10 %.
+ * Beside them, for each configuration of case B that has both policies, the number of dirty pages
  * from which the walk is cheaper than the mask: bisected on the model by simulation, against the
- * crossing of the two measured curves, linear between their points.
+ * crossing of the two measured curves, linear between their points, within COST_CROSSOVER_BOUND:
+ * where two curves meet, the error of their difference is that of a price several times over.
  */
-#define COST_FITTED_MAX 200
-#define COST_BOUND	0.05
+#define COST_CROSSOVER_BOUND 0.10
 /* The measuring itself: case N's `null` phase. In every measured value. */
 #define COST_OVERHEAD 20
+#define COST_WITHIN   0.10
 
 struct cost_row {
 	size_t config; /* of the file */
@@ -29,52 +32,52 @@ struct cost_row {
 	bool simulated; /* the case has this phase */
 };
 
-struct cost_price {
-	uint16_t count;
-	double price;	  /* instructions */
-	uint16_t with[8]; /* counts that always came in the same proportion: inside this price */
-	size_t n_with;
-	size_t group; /* index of the first price that the rows cannot tell from this one */
-	bool fixed;   /* was given, not fitted with the others */
-};
-
 struct cost_crossover {
 	size_t mask, walk; /* configurations of the file */
 	bool measured;	   /* the two curves cross in the file */
 	double from_file, from_model;
 };
 
-struct cost_result {
-	const struct matrix_file *file;
-	struct cost_row *rows;
-	size_t n_rows;
-	bool fit; /* the prices are from the rows themselves, not from a profile */
-	struct cost_price *prices;
-	size_t n_prices;
-	struct cost_crossover *crossovers;
-	size_t n_crossovers;
-	double worst; /* error of a row that is not fitted, or of a crossover */
-	bool pass;
+/* Errors of several rows, fractions. */
+struct cost_errors {
+	size_t n;
+	double median, p95; /* of |error| */
+	double within;	    /* share of rows within COST_WITHIN */
+	size_t worst;	    /* index of the row */
 };
 
-/* Prices are fitted when @fit, else those of sel->profile. Errors: KVMSIM_ENOENT with a message
- * (no such row in the file), KVMSIM_ENOMEM, those of the model and of nnls_solve(). */
-int matrix_cost(struct matrix_file *f, const struct matrix_select *sel, bool fit,
+struct cost_result {
+	const struct matrix_file *file;
+	const struct recipe *recipe;
+	const struct profile *profile;
+	struct cost_row *rows;
+	size_t n_rows, n_passed_over;
+	struct cost_crossover *crossovers;
+	size_t n_crossovers;
+	double worst_crossover;
+	struct cost_errors fitted, predicted;
+	bool pass; /* something was predicted, and no bound is broken */
+};
+
+/* Prices are sel->profile's; rows count as fitted only where it is the profile that @recipe makes.
+ * Errors: KVMSIM_ENOENT with a message (no such row in the file), KVMSIM_ENOMEM, those of the
+ * model. */
+int matrix_cost(struct matrix_file *f, const struct matrix_select *sel, const struct recipe *recipe,
 		struct cost_result *out);
-/* Prices for a whole profile: those that the fit above tells apart, then the other counts from the
- * insns_min rows of every phase of every case that is modelled, but for the rows that are to be
- * predicted; an instruction of the guest costs one. In out->rows, what that leaves of each. */
-int matrix_prices(struct matrix_file *f, const struct matrix_select *sel, struct cost_result *out);
-/* Prices for the counts of which @free_count says so, those of the others are sel->profile's: from
- * the insns_min rows of every phase that charges one of them and has nr_dirty <= COST_FITTED_MAX.
- * The other such rows are predicted, out->worst is the worst error of them. */
-int matrix_prices_of(struct matrix_file *f, const struct matrix_select *sel,
-		     const bool free_count[N_COUNTS], struct cost_result *out);
 void cost_result_free(struct cost_result *r);
+
+/* The errors of the rows of @test_case (NULL: all) that were fitted, or of those that were not. */
+int cost_errors_of(const struct cost_result *r, const char *test_case, bool fitted,
+		   struct cost_errors *out);
+/* (predicted - measured) / measured. */
+double cost_row_error(const struct cost_row *row);
 
 int cost_print(const struct cost_result *r, FILE *to);
 json_t *cost_json(const struct cost_result *r);
-/* Those prices as sections of a profile; with @only_fitted not those that were given. */
-void cost_print_prices(const struct cost_result *r, bool only_fitted, FILE *to);
+
+/* The recipe's prices, from the fitted cases of the matrix @csv; NULL: the file that it names. As
+ * calibrate(). */
+int matrix_calibrate(const char *csv, const struct recipe *recipe,
+		     const struct kvmsim_errsink *errors, struct calibration *out);
 
 #endif

@@ -1,69 +1,152 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/matrix_cost.h"
 #include "analysis/output.h"
+#include "model/sim/profile.h"
 
-static double percent(double predicted, double measured)
+#define WORST_ROWS 10 /* printed with what they are made of */
+#define TOP_COUNTS 4
+
+static void put_row_name(char *words, size_t room, const struct cost_result *r,
+			 const struct cost_row *row)
 {
-	return 100 * (predicted / measured - 1);
+	const struct matrix_config *c = &r->file->configs[row->config];
+	int n = snprintf(words, room, "%s %s", c->mmu, row->key.phase);
+
+	if (n > 0 && (size_t)n < room && row->key.nr_dirty != MATRIX_NONE)
+		snprintf(words + n, room - (size_t)n, " %s %lld", row->key.pattern,
+			 (long long)row->key.nr_dirty);
 }
 
-/* One line of the table: the rows of one configuration, fitted ones or the others. */
-static void print_group(const struct cost_result *r, size_t config, bool fitted, struct table *t)
+/* One line of the table: the rows of one case. */
+static int print_case(const struct cost_result *r, const char *test_case, bool fitted,
+		      struct table *t)
 {
-	const struct matrix_config *c = &r->file->configs[config];
-	const struct cost_row *worst = NULL;
-	char number[OUT_TEXT];
-	unsigned n = 0;
+	struct cost_errors e;
+	char number[OUT_TEXT], name[128];
+	int err = cost_errors_of(r, test_case, fitted, &e);
 
-	for (size_t i = 0; i < r->n_rows; i++) {
-		const struct cost_row *row = &r->rows[i];
+	if (err || !e.n)
+		return err;
+	const struct cost_row *worst = &r->rows[e.worst];
 
-		if (row->config != config || row->fitted != fitted)
-			continue;
-		n++;
-		if (!worst || fabs(percent(row->predicted, row->measured)) >
-				      fabs(percent(worst->predicted, worst->measured)))
-			worst = row;
-	}
-	if (!worst)
-		return;
-	table_cell(t, "%s", c->mmu);
-	table_cell(t, "%s", c->dirty);
-	table_cell(t, "%s", c->pte);
-	table_cell(t, "%s", out_u64(number, c->slot_pages));
-	table_cell(t, fitted ? "<= %d" : "> %d", COST_FITTED_MAX);
-	table_cell(t, "%s", !r->fit ? "profile" : fitted ? "fitted" : "predicted");
-	table_cell(t, "%u", n);
-	table_cell(t, "%s %s %lld", worst->key.phase, worst->key.pattern,
-		   (long long)worst->key.nr_dirty);
+	put_row_name(name, sizeof(name), r, worst);
+	table_cell(t, "%s", test_case);
+	table_cell(t, fitted ? "fitted" : "predicted");
+	table_cell(t, "%s", out_u64(number, e.n));
+	table_cell(t, "%.2f %%", 100 * e.median);
+	table_cell(t, "%.2f %%", 100 * e.p95);
+	table_cell(t, "%s", name);
 	table_cell(t, "%s", out_u64(number, llround(worst->predicted)));
 	table_cell(t, "%s", out_u64(number, llround(worst->measured)));
-	table_cell(t, "%+.2f %%", percent(worst->predicted, worst->measured));
+	table_cell(t, "%+.2f %%", 100 * cost_row_error(worst));
+	return 0;
 }
 
-static int print_rows(const struct cost_result *r, FILE *to)
+/* Whether the case of configuration @config has come up before. */
+static bool seen_before(const struct matrix_file *f, size_t config)
 {
-	struct table *t = table_create("lllrllrlrrr");
-	static const char *const headings[] = {
-		"mmu",	"policy",    "guest pte",	  "slot pages", "dirty pages", "prices",
-		"rows", "worst row", "predicted (insns)", "measured",	"error"};
-	int err;
+	for (size_t i = 0; i < config; i++)
+		if (f->configs[i].test_case == f->configs[config].test_case)
+			return true;
+	return false;
+}
+
+static int print_cases(const struct cost_result *r, FILE *to)
+{
+	static const char *const headings[] = {"case",
+					       "prices",
+					       "rows",
+					       "median",
+					       "95 % below",
+					       "worst row",
+					       "predicted (insns)",
+					       "measured",
+					       "error"};
+	struct table *t = table_create("llrrrlrrr");
+	int err = 0;
 
 	if (!t)
 		return KVMSIM_ENOMEM;
 	for (size_t i = 0; i < sizeof(headings) / sizeof(*headings); i++)
 		table_cell(t, "%s", headings[i]);
-	for (size_t c = 0; c < r->file->n_configs; c++) {
-		print_group(r, c, true, t);
-		print_group(r, c, false, t);
-	}
-	err = table_print(t, to);
+	for (int fitted = 1; fitted >= 0; fitted--)
+		for (size_t c = 0; c < r->file->n_configs && !err; c++)
+			if (!seen_before(r->file, c))
+				err = print_case(r, r->file->configs[c].test_case, fitted, t);
+	err = err ? err : table_print(t, to);
 	table_free(t);
 	return err;
 }
+
+/* ---- the worst rows ---- */
+
+static int by_error(const void *a, const void *b)
+{
+	const struct cost_row *const *x = a, *const *y = b;
+	double ex = fabs(cost_row_error(*x)), ey = fabs(cost_row_error(*y));
+
+	return ex != ey ? (ex < ey) - (ex > ey)
+			: ((*x)->line > (*y)->line) - ((*x)->line < (*y)->line);
+}
+
+/* What the row's prediction is made of, dearest first. */
+static void print_parts(const struct cost_result *r, const struct cost_row *row, FILE *to)
+{
+	bool done[N_COUNTS] = {false};
+
+	for (int k = 0; k < TOP_COUNTS; k++) {
+		double dearest = 0;
+		int which = -1;
+
+		for (uint16_t c = 0; c < N_COUNTS; c++) {
+			double cost = row->counts[c] *
+				      ldexp((double)profile_price(r->profile, c), -PRICE_SHIFT);
+
+			if (!done[c] && cost > dearest) {
+				dearest = cost;
+				which = c;
+			}
+		}
+		if (which < 0)
+			break;
+		done[which] = true;
+		fprintf(to, "%s %.0f * %s = %.0f", k ? "," : ":", row->counts[which],
+			model_vocabulary.counts[which], dearest);
+	}
+	fputc('\n', to);
+}
+
+static int print_worst(const struct cost_result *r, FILE *to)
+{
+	const struct cost_row **rows = malloc((r->n_rows + 1) * sizeof(*rows));
+	size_t n = 0;
+
+	if (!rows)
+		return KVMSIM_ENOMEM;
+	for (size_t i = 0; i < r->n_rows; i++)
+		if (!r->rows[i].fitted)
+			rows[n++] = &r->rows[i];
+	qsort(rows, n, sizeof(*rows), by_error);
+	if (n)
+		fputs("\nPredicted rows that are off most, and their largest parts\n", to);
+	for (size_t i = 0; i < n && i < WORST_ROWS; i++) {
+		char name[128];
+
+		put_row_name(name, sizeof(name), r, rows[i]);
+		fprintf(to, "  %+6.1f %%  %s %s (line %lu), %.0f", 100 * cost_row_error(rows[i]),
+			r->file->configs[rows[i]->config].test_case, name, rows[i]->line,
+			rows[i]->measured);
+		print_parts(r, rows[i], to);
+	}
+	free(rows);
+	return 0;
+}
+
+/* ---- crossovers ---- */
 
 static int print_crossovers(const struct cost_result *r, FILE *to)
 {
@@ -72,6 +155,7 @@ static int print_crossovers(const struct cost_result *r, FILE *to)
 
 	if (!t)
 		return KVMSIM_ENOMEM;
+	fputs("\nWhere the walk becomes cheaper than the mask, even pattern\n", to);
 	table_cell(t, "mmu");
 	table_cell(t, "guest pte");
 	table_cell(t, "slot pages");
@@ -90,7 +174,7 @@ static int print_crossovers(const struct cost_result *r, FILE *to)
 			   isfinite(x->from_model) ? out_u64(number, llround(x->from_model))
 						   : "none");
 		table_cell(t, "%s", out_u64(number, llround(x->from_file)));
-		table_cell(t, "%+.2f %%", percent(x->from_model, x->from_file));
+		table_cell(t, "%+.2f %%", 100 * (x->from_model / x->from_file - 1));
 	}
 	err = table_print(t, to);
 	table_free(t);
@@ -99,112 +183,31 @@ static int print_crossovers(const struct cost_result *r, FILE *to)
 
 int cost_print(const struct cost_result *r, FILE *to)
 {
+	const struct cost_errors *e = &r->predicted;
 	int err;
 
-	fputs("GET_DIRTY_LOG, host instructions\n", to);
-	err = print_rows(r, to);
-	fputs("\nWhere the walk becomes cheaper than the mask, even pattern\n", to);
+	fprintf(to, "Costs in host instructions, prices of %s\n", profile_name(r->profile));
+	err = print_cases(r, to);
+	err = err ? err : print_worst(r, to);
 	if (r->n_crossovers)
 		err = err ? err : print_crossovers(r, to);
+	if (r->n_passed_over)
+		fprintf(to, "\n%zu rows of phases that the recipe passes over\n", r->n_passed_over);
+	if (r->fitted.n)
+		fprintf(to, "\n%zu rows fitted: median error %.2f %%, %.1f %% within 10 %%",
+			r->fitted.n, 100 * r->fitted.median, 100 * r->fitted.within);
+	fprintf(to, "\n%s: %zu rows predicted", r->pass ? "passed" : "FAILED", e->n);
+	if (e->n)
+		fprintf(to,
+			": median error %.2f %% (bound %g %%), %.1f %% within 10 %% (bound %g %%)",
+			100 * e->median, r->recipe->median, 100 * e->within, r->recipe->within10);
 	else
-		fputs("cannot tell: in this file the two curves do not cross\n", to);
-	if (r->fit) {
-		fputs("\nPrices, host instructions\n", to);
-		for (size_t i = 0; i < r->n_prices; i++) {
-			const struct cost_price *p = &r->prices[i];
-
-			fprintf(to, "  %10.3f  %s", p->price, model_vocabulary.counts[p->count]);
-			for (size_t k = 0; k < p->n_with; k++)
-				fprintf(to, " + %s", model_vocabulary.counts[p->with[k]]);
-			fputc('\n', to);
-		}
-	}
-	fprintf(to, "\n%s: worst error %.2f %% of what was not fitted, bound %.0f %%\n",
-		r->pass ? "passed" : "FAILED", 100 * r->worst, 100 * COST_BOUND);
-	return err;
-}
-
-static int by_error(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* How well the prices of a profile give back what they were fitted on. */
-static void print_fit(const struct cost_result *r, FILE *to)
-{
-	double *e = malloc(r->n_rows * sizeof(*e));
-
-	if (!e)
-		return;
-	for (size_t i = 0; i < r->n_rows; i++)
-		e[i] = fabs(percent(r->rows[i].predicted, r->rows[i].measured));
-	qsort(e, r->n_rows, sizeof(*e), by_error);
-	fprintf(to, "; %zu rows, error: median %.2f %%, nine of ten below %.2f %%, worst %.1f %%\n",
-		r->n_rows, e[r->n_rows / 2], e[r->n_rows * 9 / 10], e[r->n_rows - 1]);
-	free(e);
-}
-
-static const char *source(const struct cost_price *p, bool only_fitted)
-{
-	return only_fitted		? "fitted: all phases that have it, nr_dirty <= 200"
-	       : p->count == COUNT_insn ? "by definition"
-	       : p->fixed		? "fitted: GET_DIRTY_LOG of case B, nr_dirty <= 200"
-					: "fitted: all phases of cases A, B and N";
-}
-
-static void print_members(const struct cost_price *p, FILE *to)
-{
-	fprintf(to, " %s", model_vocabulary.counts[p->count]);
-	for (size_t k = 0; k < p->n_with; k++)
-		fprintf(to, " %s", model_vocabulary.counts[p->with[k]]);
-}
-
-/* The counts whose prices are known only together, first of them price @first. */
-static void print_price_group(const struct cost_result *r, size_t first, FILE *to)
-{
-	size_t members = 0;
-
-	for (size_t j = 0; j < r->n_prices; j++)
-		members += r->prices[j].group == first ? 1 + r->prices[j].n_with : 0;
-	if (members < 2)
-		return;
-	fprintf(to, "with_%s =", model_vocabulary.counts[r->prices[first].count]);
-	for (size_t j = 0; j < r->n_prices; j++) {
-		if (r->prices[j].group == first)
-			print_members(&r->prices[j], to);
-	}
+		fputs(", cannot tell", to);
+	if (r->n_crossovers)
+		fprintf(to, "; crossovers within %.2f %% (bound %.0f %%)", 100 * r->worst_crossover,
+			100 * COST_CROSSOVER_BOUND);
 	fputc('\n', to);
-}
-
-static void print_prediction(const struct cost_result *r, FILE *to)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->n_rows; i++)
-		n += !r->rows[i].fitted;
-	if (n)
-		fprintf(to, "; %zu of them not fitted: worst %.1f %%\n", n, 100 * r->worst);
-}
-
-void cost_print_prices(const struct cost_result *r, bool only_fitted, FILE *to)
-{
-	print_fit(r, to);
-	print_prediction(r, to);
-	fputs("[price]\n", to);
-	for (size_t i = 0; i < r->n_prices; i++)
-		if (!only_fitted || !r->prices[i].fixed)
-			fprintf(to, "%s = %.6f\n", model_vocabulary.counts[r->prices[i].count],
-				r->prices[i].price);
-	fputs("\n[source]\n", to);
-	for (size_t i = 0; i < r->n_prices; i++)
-		if (!only_fitted || !r->prices[i].fixed)
-			fprintf(to, "%s = %s\n", model_vocabulary.counts[r->prices[i].count],
-				source(&r->prices[i], only_fitted));
-	fputs("\n[group]\n", to);
-	for (size_t i = 0; i < r->n_prices; i++)
-		print_price_group(r, i, to);
+	return err;
 }
 
 /* ---- JSON ---- */
@@ -214,6 +217,7 @@ static json_t *json_row(const struct cost_result *r, const struct cost_row *row)
 	const struct matrix_config *c = &r->file->configs[row->config];
 	json_t *o = json_object();
 
+	json_object_set_new(o, "case", json_string(c->test_case));
 	json_object_set_new(o, "mmu", json_string(c->mmu));
 	json_object_set_new(o, "policy", json_string(c->dirty));
 	json_object_set_new(o, "guest_pte", json_string(c->pte));
@@ -221,10 +225,10 @@ static json_t *json_row(const struct cost_result *r, const struct cost_row *row)
 	json_object_set_new(o, "phase", json_string(row->key.phase));
 	json_object_set_new(o, "pattern", json_string(row->key.pattern));
 	json_object_set_new(o, "nr_dirty", json_integer(row->key.nr_dirty));
-	json_object_set_new(o, "fitted", json_boolean(r->fit && row->fitted));
+	json_object_set_new(o, "fitted", json_boolean(row->fitted));
 	json_object_set_new(o, "predicted_insns", json_real(row->predicted));
 	json_object_set_new(o, "measured_insns", json_real(row->measured));
-	json_object_set_new(o, "error_percent", json_real(percent(row->predicted, row->measured)));
+	json_object_set_new(o, "error_percent", json_real(100 * cost_row_error(row)));
 	json_object_set_new(o, "line", json_u64(row->line));
 	return o;
 }
@@ -243,22 +247,28 @@ static json_t *json_crossover(const struct cost_result *r, const struct cost_cro
 	return o;
 }
 
+static json_t *json_errors(const struct cost_errors *e)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "rows", json_u64(e->n));
+	json_object_set_new(o, "median_error_percent", json_real(100 * e->median));
+	json_object_set_new(o, "p95_error_percent", json_real(100 * e->p95));
+	json_object_set_new(o, "within_10_percent", json_real(100 * e->within));
+	return o;
+}
+
 json_t *cost_json(const struct cost_result *r)
 {
 	json_t *o = json_object(), *rows = json_array(), *crossovers = json_array();
-	json_t *prices = json_object();
 
 	json_object_set_new(o, "file", json_string(r->file->path));
 	json_object_set_new(o, "pass", json_boolean(r->pass));
-	json_object_set_new(o, "worst_error_percent",
-			    isfinite(r->worst) ? json_real(100 * r->worst) : json_null());
+	json_object_set_new(o, "fitted", json_errors(&r->fitted));
+	json_object_set_new(o, "predicted", json_errors(&r->predicted));
 	for (size_t i = 0; i < r->n_crossovers; i++)
 		json_array_append_new(crossovers, json_crossover(r, &r->crossovers[i]));
 	json_object_set_new(o, "crossovers", crossovers);
-	for (size_t i = 0; i < r->n_prices; i++)
-		json_object_set_new(prices, model_vocabulary.counts[r->prices[i].count],
-				    json_real(r->prices[i].price));
-	json_object_set_new(o, "prices_insns", prices);
 	for (size_t i = 0; i < r->n_rows; i++)
 		json_array_append_new(rows, json_row(r, &r->rows[i]));
 	json_object_set_new(o, "rows", rows);

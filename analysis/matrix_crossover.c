@@ -11,7 +11,8 @@ static const struct cost_row *find_round(const struct cost_result *r, size_t con
 		const struct cost_row *row = &r->rows[i];
 
 		if (row->config == config && row->key.nr_dirty == n &&
-		    row->key.round != MATRIX_NONE && !strcmp(row->key.pattern, "even"))
+		    row->key.round != MATRIX_NONE && !strcmp(row->key.phase, "get_dirty_log") &&
+		    !strcmp(row->key.pattern, "even"))
 			return row;
 	}
 	return NULL;
@@ -51,26 +52,25 @@ static void cross_file(const struct cost_result *r, struct cost_crossover *x)
 }
 
 static int walk_minus_mask(struct cost_result *r, const struct matrix_select *sel,
-			   const struct profile *profile, const struct cost_crossover *x, int64_t n,
-			   double *out)
+			   const struct cost_crossover *x, int64_t n, double *out)
 {
 	const struct matrix_round one = {MATRIX_EVEN, n, 1};
 	double walk = 0, mask = 0;
-	int err = cost_run(r, x->walk, sel, profile, &one, 1, &walk);
+	int err = cost_run(r, x->walk, sel, sel->profile, &one, 1, &walk);
 
-	err = err ? err : cost_run(r, x->mask, sel, profile, &one, 1, &mask);
+	err = err ? err : cost_run(r, x->mask, sel, sel->profile, &one, 1, &mask);
 	*out = walk - mask;
 	return err;
 }
 
 static int cross_model(struct cost_result *r, const struct matrix_select *sel,
-		       const struct profile *profile, struct cost_crossover *x)
+		       struct cost_crossover *x)
 {
 	int64_t lo = 1, hi = (int64_t)r->file->configs[x->mask].slot_pages;
 	double at_lo, at_hi;
-	int err = walk_minus_mask(r, sel, profile, x, lo, &at_lo);
+	int err = walk_minus_mask(r, sel, x, lo, &at_lo);
 
-	err = err ? err : walk_minus_mask(r, sel, profile, x, hi, &at_hi);
+	err = err ? err : walk_minus_mask(r, sel, x, hi, &at_hi);
 	if (err)
 		return err;
 	if (at_lo <= 0 || at_hi > 0) { /* one policy is always the cheaper one */
@@ -81,7 +81,7 @@ static int cross_model(struct cost_result *r, const struct matrix_select *sel,
 		int64_t mid = lo + (hi - lo) / 2;
 		double d;
 
-		err = walk_minus_mask(r, sel, profile, x, mid, &d);
+		err = walk_minus_mask(r, sel, x, mid, &d);
 		if (err)
 			return err;
 		if (d > 0) {
@@ -96,8 +96,7 @@ static int cross_model(struct cost_result *r, const struct matrix_select *sel,
 	return 0;
 }
 
-int cost_crossovers(struct cost_result *r, const struct matrix_select *sel,
-		    const struct profile *profile)
+int cost_crossovers(struct cost_result *r, const struct matrix_select *sel)
 {
 	const struct matrix_file *f = r->file;
 	int err = 0;
@@ -115,13 +114,12 @@ int cost_crossovers(struct cost_result *r, const struct matrix_select *sel,
 			cross_file(r, &x);
 			if (!x.measured)
 				continue;
-			err = cross_model(r, sel, profile, &x);
+			err = cross_model(r, sel, &x);
 			grown = realloc(r->crossovers, (r->n_crossovers + 1) * sizeof(*grown));
 			if (!grown)
 				return cost_out_of_memory(sel);
 			r->crossovers = grown;
 			r->crossovers[r->n_crossovers++] = x;
-			cost_judge(r, cost_error(x.from_model, x.from_file));
 		}
 	}
 	return err;

@@ -399,10 +399,9 @@ int matrix_file_rounds(const struct matrix_file *f, size_t config, struct matrix
 		int pattern = matrix_pattern_find(r->key.pattern);
 		struct matrix_round one = {.pattern = (enum matrix_pattern)pattern,
 					   .nr_dirty = r->key.nr_dirty,
-					   .round = r->key.round};
+					   .round = r->key.round == ROUND_ALL ? 1 : r->key.round};
 
-		if (r->config != config || r->kind >= QUANTITY_COST || r->key.round < 0 ||
-		    r->key.nr_dirty < 0 || pattern < 0)
+		if (r->config != config || one.round < 0 || r->key.nr_dirty < 0 || pattern < 0)
 			continue;
 		if (*n && !by_round(&rounds[*n - 1], &one))
 			continue;

@@ -90,8 +90,8 @@ void matrix_programs_free(struct matrix_file *f);
 /* The interned text, or NULL when out of memory. */
 const char *matrix_file_text(struct matrix_file *f, const char *text);
 
-/* The rounds that the event, statistic and result rows of configuration @config name, sorted by
- * pattern, nr_dirty, round, each once; *out is malloc'd. 0 or KVMSIM_ENOMEM. */
+/* The rounds that the rows of configuration @config name, the first for a cost over all of them,
+ * sorted by pattern, nr_dirty, round, each once; *out is malloc'd. 0 or KVMSIM_ENOMEM. */
 int matrix_file_rounds(const struct matrix_file *f, size_t config, struct matrix_round **out,
 		       size_t *n);
 

@@ -190,9 +190,26 @@ static int on_bounds(struct recipe_parse *ps, const char *key, const char *value
 		return recipe_decimal_value(ps, key, value, &r->median);
 	if (!strcmp(key, "worst"))
 		return recipe_decimal_value(ps, key, value, &r->worst);
+	if (!strcmp(key, "within10"))
+		return recipe_decimal_value(ps, key, value, &r->within10);
 	if (!strcmp(key, "within15"))
 		return recipe_decimal_value(ps, key, value, &r->within15);
 	return recipe_fail(ps, "[bounds] has no %s", key);
+}
+
+static int on_name(struct recipe_parse *ps, const char *key, char (*to)[RECIPE_NAME], size_t *n,
+		   size_t max)
+{
+	if (*n == max)
+		return recipe_fail(ps, "more than %zu names", max);
+	return recipe_text_value(ps, "a name", key, to[(*n)++], RECIPE_NAME);
+}
+
+static int on_case(struct recipe_parse *ps, const char *key, const char *value)
+{
+	if (strcmp(value, "fitted"))
+		return recipe_fail(ps, "a case is fitted or not named");
+	return on_name(ps, key, ps->r->fitted_case, &ps->r->n_cases, RECIPE_MAX_CASES);
 }
 
 static int on_price(struct recipe_parse *ps, const char *section, const char *key,
@@ -277,6 +294,10 @@ static int on_key(void *user, const char *section, const char *key, const char *
 		ok = on_derived(ps, key, copy);
 	else if (!strcmp(section, "latent"))
 		ok = on_latent(ps, key, copy);
+	else if (!strcmp(section, "cases"))
+		ok = on_case(ps, key, value);
+	else if (!strcmp(section, "phases"))
+		ok = on_name(ps, key, ps->r->passed_over, &ps->r->n_passed_over, RECIPE_MAX_PHASES);
 	else if (!strcmp(section, "bounds"))
 		ok = on_bounds(ps, key, value);
 	else
@@ -308,11 +329,32 @@ static int check_runs(struct recipe_parse *ps)
 	return ps->err;
 }
 
+/* The same for one whose rows are a matrix's. */
+static int check_matrix(struct recipe_parse *ps)
+{
+	const struct recipe *r = ps->r;
+
+	if (!*r->file || !*r->profile || !*r->machine || !*r->machine_unit || !*r->machine_source ||
+	    !r->hz || !r->n_groups || !(r->median > 0) || !(r->within10 > 0))
+		recipe_fail(ps, "[evidence] gives file and profile, [machine] name, unit, hz and "
+				"source, [bounds] median and within10; there is a [group]");
+	else if (*r->metric || *r->unit || *r->preset || r->harvests || r->n_policies ||
+		 r->n_series || r->latent.n || r->n_misses || r->contended || *r->runs)
+		recipe_fail(ps, "metric, unit, preset, harvests, runs, [policy], [series], [miss] "
+				"and [latent] do not go with [cases]");
+	else if (recipe_fitted(r) > r->max_fitted)
+		recipe_fail(ps, "%zu numbers are fitted, [bounds] fitted allows %llu",
+			    recipe_fitted(r), (unsigned long long)r->max_fitted);
+	return ps->err;
+}
+
 /* What every recipe has to say. */
 static int check_whole(struct recipe_parse *ps)
 {
 	const struct recipe *r = ps->r;
 
+	if (r->n_cases)
+		return check_matrix(ps);
 	if (*r->runs)
 		return check_runs(ps);
 	if (r->n_misses || r->contended)
@@ -406,43 +448,4 @@ void recipe_free(struct recipe *r)
 	free(r->param);
 	free(r->param_given);
 	free(r);
-}
-
-const struct recipe_series *recipe_series(const struct recipe *r, const char *name)
-{
-	for (size_t i = 0; i < r->n_series; i++)
-		if (!strcmp(r->series[i].name, name))
-			return &r->series[i];
-	return NULL;
-}
-
-const struct recipe_policy *recipe_policy(const struct recipe *r, const char *name)
-{
-	for (size_t i = 0; i < r->n_policies; i++)
-		if (!strcmp(r->policy[i].name, name))
-			return &r->policy[i];
-	return NULL;
-}
-
-const struct recipe_miss *recipe_miss(const struct recipe *r, const char *series,
-				      const char *metric)
-{
-	for (size_t i = 0; i < r->n_misses; i++)
-		if (!strcmp(r->miss[i].series, series) &&
-		    !strcmp(r->miss[i].metric, metric ? metric : ""))
-			return &r->miss[i];
-	return NULL;
-}
-
-bool recipe_list_has(const struct recipe_list *l, uint64_t value)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (l->value[i] == value)
-			return true;
-	return false;
-}
-
-size_t recipe_fitted(const struct recipe *r)
-{
-	return r->n_groups + (r->latent.n > 1) + r->contended;
 }

@@ -39,12 +39,17 @@
  *	[derived]   NAME = COUNT*WEIGHT ...        ; more counts at a group's price, not in the fit:
  *	                                  ; the fitted rows have none of them
  *	[latent]    PARAM = N N ...       ; a param chosen from these values by re-simulation
+ *	[cases]     NAME = fitted         ; rows are costs of a reference matrix (matrix_cost.h):
+ *	                                  ; these cases are fitted, all others predicted
+ *	[phases]    NAME = WHY            ; of them, neither
  *	[bounds]    fitted                ; numbers that may be fitted, at most
  *	            median, worst, within15     ; percent, of the rows that are not fitted
+ *	            within10              ; of a matrix: percent that are off by 10 % at most
  *	            contended             ; params that rows with contention set: as many as the
- *runs ; say (they count as fitted) noise                 ; percent: no sign is asked of smaller
- *differences guest_pages           ; for the era's limit of shadow pages mmu_pages_permille    ; of
- *them (KVM_PERMILLE_MMU_PAGES, at least 64 pages)
+ *	                                  ; runs say (they count as fitted)
+ *	            noise                 ; percent: no sign is asked of smaller differences
+ *	            guest_pages           ; for the era's limit of shadow pages
+ *	            mmu_pages_permille    ; of them (KVM_PERMILLE_MMU_PAGES, at least 64 pages)
  *
  *	[miss NAME]                       ; of rows that are runs: what is known to miss the median
  *	            series, metric        ; whose; without a metric of all the series
@@ -56,9 +61,12 @@
  */
 #define RECIPE_MAX_SERIES   16
 #define RECIPE_MAX_POLICIES 8
-#define RECIPE_MAX_GROUPS   16
+#define RECIPE_MAX_GROUPS   48
 #define RECIPE_MAX_VALUES   32 /* of a list */
 #define RECIPE_MAX_MISSES   16
+#define RECIPE_MAX_CASES    64
+#define RECIPE_MAX_PHASES   8
+#define RECIPE_NAME	    48 /* of a case or phase */
 #define RECIPE_TEXT	    160
 
 struct recipe_list {
@@ -120,8 +128,12 @@ struct recipe {
 	size_t latent_param;	   /* index in model_params[] */
 	struct recipe_list latent; /* n == 0: none */
 	uint64_t max_fitted, guest_pages, mmu_pages_permille;
-	double median, worst, within15; /* percent */
-	uint64_t checksum;		/* FNV-1a of the text */
+	char fitted_case[RECIPE_MAX_CASES][RECIPE_NAME]; /* n_cases == 0: no matrix */
+	size_t n_cases;
+	char passed_over[RECIPE_MAX_PHASES][RECIPE_NAME];
+	size_t n_passed_over;
+	double median, worst, within15, within10; /* percent */
+	uint64_t checksum;			  /* FNV-1a of the text */
 };
 
 /* Reads @path. Errors: KVMSIM_EIO, KVMSIM_EPARSE, KVMSIM_ENOMEM. */
@@ -137,6 +149,9 @@ const struct recipe_policy *recipe_policy(const struct recipe *r, const char *na
 /* What is known to miss: of the series' metric, of all the series where it is NULL; or NULL. */
 const struct recipe_miss *recipe_miss(const struct recipe *r, const char *series,
 				      const char *metric);
+/* Of a matrix: whether the case is fitted, whether the phase is neither fitted nor judged. */
+bool recipe_fits_case(const struct recipe *r, const char *test_case);
+bool recipe_passes_over(const struct recipe *r, const char *phase);
 bool recipe_list_has(const struct recipe_list *l, uint64_t value);
 
 /* How many numbers the recipe fits: one per group, one for a latent, and the params that rows with

@@ -56,7 +56,7 @@ static int cost_recipe(const char *path, struct recipe **out)
 		err = KVMSIM_ENOMEM;
 	err = err ? err : recipe_open(path ? path : own, &cli_errors, out);
 	if (!err && !(*out)->n_cases)
-		err = kvmsim_err(&cli_errors, KVMSIM_EINVAL,
+		err = kvmsim_err(&cli_errors, KVMSIM_EPARSE,
 				 "%s: --cost needs a recipe with [cases]", path);
 	free(own);
 	free(dir);

@@ -77,6 +77,33 @@ static void recipes_are_read(void)
 	recipe_free(r);
 }
 
+#define MATRIX                                                                                     \
+	"[evidence]\nfile = f.csv\nprofile = p\n[cases]\nB = fitted\nF_pde = fitted\n"             \
+	"[phases]\ntwo_threads = not modelled\n"                                                   \
+	"[machine]\nname = box\nunit = instructions\nhz = 1000\nsource = counted\n"
+#define MATRIX_BOUNDS "[bounds]\nfitted = 2\nmedian = 3\nwithin10 = 95\n"
+
+static void recipes_of_a_matrix(void)
+{
+	struct recipe *r = recipe(MATRIX GROUPS MATRIX_BOUNDS);
+
+	CU_ASSERT_EQUAL(r->n_cases, 2);
+	CU_ASSERT_TRUE(recipe_fits_case(r, "B"));
+	CU_ASSERT_TRUE(recipe_fits_case(r, "F_pde"));
+	CU_ASSERT_FALSE(recipe_fits_case(r, "F"));
+	CU_ASSERT_FALSE(recipe_fits_case(r, "F_pde_read"));
+	CU_ASSERT_TRUE(recipe_passes_over(r, "two_threads"));
+	CU_ASSERT_FALSE(recipe_passes_over(r, "B"));
+	CU_ASSERT_DOUBLE_EQUAL(r->within10, 95, 0);
+	recipe_free(r);
+	complains(MATRIX GROUPS "[bounds]\nfitted = 1\nmedian = 3\nwithin10 = 95\n",
+		  "2 numbers are fitted");
+	complains(MATRIX GROUPS "[bounds]\nfitted = 2\nmedian = 3\n", "within10");
+	complains(MATRIX MATRIX_BOUNDS, "[group]");
+	complains(MATRIX GROUPS "[series s]\nrun = 1\n" MATRIX_BOUNDS, "do not go with [cases]");
+	complains(MATRIX GROUPS "[cases]\nC = judged\n" MATRIX_BOUNDS, "fitted or not named");
+}
+
 static void bad_recipes_are_refused(void)
 {
 	complains(HEAD GROUPS "[derived]\nplay = walk_sp\n" BOUNDS, "no [group] play above");
@@ -270,6 +297,7 @@ static void profile_text_is_a_profile(void)
 
 static CU_TestInfo tests[] = {
 	{"recipes_are_read", recipes_are_read},
+	{"recipes_of_a_matrix", recipes_of_a_matrix},
 	{"bad_recipes_are_refused", bad_recipes_are_refused},
 	{"prices_are_recovered", prices_are_recovered},
 	{"derived_counts_are_priced_with_their_group", derived_counts_are_priced_with_their_group},

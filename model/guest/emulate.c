@@ -131,6 +131,7 @@ int vcpu_complete_mmio(struct kvm_vcpu *v)
 	if (v->mmio_store_follows) {
 		v->mmio_store_follows = false;
 		kvm_run_begin(v);
+		v->emulated.store = v->operand; /* memory may be there by now */
 		r = emulate(v, true);
 	}
 	return r == VCPU_EMULATED ? vcpu_ready(v) : r;

@@ -175,6 +175,7 @@ static int read_modify_write(struct kvm_vcpu *v, enum insn_store insn, uint64_t 
 	int r = 0;
 
 	v->insn = insn;
+	v->operand = value;
 	if (v->kvm->cpu->rmw_reads_first)
 		r = vcpu_read(v, gva, len, &old);
 	r = r ? r : vcpu_write(v, gva, len, value);

@@ -221,17 +221,18 @@ struct kvm_vcpu {
 	/* run state */
 	enum vcpu_mode mode;
 	uint32_t requests;
-	cycles_t entered;	 /* time of the last entry; for the checkers */
-	bool in_run;		 /* inside KVM_RUN */
-	uint32_t exit_reason;	 /* enum kvm_exit_reason of the pending userspace exit */
+	cycles_t entered;	       /* time of the last entry; for the checkers */
+	bool in_run;		       /* inside KVM_RUN */
+	uint32_t exit_reason;	       /* enum kvm_exit_reason of the pending userspace exit */
 	struct vcpu_restarts restarts; /* of the instruction that runs */
-	uint64_t rip;		 /* of the instruction fetched last: the emulator reads it */
-	bool mmio_read_pending;	 /* userspace is to answer a read of a device */
-	bool mmio_store_follows; /* the read is the first half of a read-modify-write */
-	enum insn_store insn;	 /* how the instruction that runs stores */
-	uint64_t retried_rip;	 /* of the one that was run again last after an unprotection, */
-	uint64_t retried_addr;	 /* and what it stored to; 0: none */
-	struct mmio_info mmio;	 /* of the device that was accessed last */
+	uint64_t rip;		       /* of the instruction fetched last: the emulator reads it */
+	bool mmio_read_pending;	       /* userspace is to answer a read of a device */
+	bool mmio_store_follows;       /* the read is the first half of a read-modify-write */
+	uint64_t operand;	       /* of a read-modify-write: what its store has */
+	enum insn_store insn;	       /* how the instruction that runs stores */
+	uint64_t retried_rip;  /* of the one that was run again last after an unprotection, */
+	uint64_t retried_addr; /* and what it stored to; 0: none */
+	struct mmio_info mmio; /* of the device that was accessed last */
 	struct vcpu_emulation emulated;
 	struct {
 		cycles_t start;

@@ -420,7 +420,7 @@ bool mops_make_with(uint64_t seed, const char *preset, const char *dirty, const 
 		    struct mops *m)
 {
 	struct rng r;
-	size_t guest;
+	size_t guest, every;
 
 	memset(m, 0, sizeof(*m));
 	rng_init(&r, seed, 0, "machine");
@@ -431,13 +431,15 @@ bool mops_make_with(uint64_t seed, const char *preset, const char *dirty, const 
 	if (spte)
 		snprintf(m->spte, sizeof(m->spte), "%s", spte);
 	guest = 400 + rng_below(&r, 2600);
-	m->n = guest + guest / 64;
+	every = rng_below(&r, 6) ? 65 : 9; /* some VMMs are restless */
+	m->n = guest + guest / (every - 1);
 	m->op = calloc(m->n, sizeof(*m->op));
 	if (!m->op)
 		return false;
 	for (size_t i = 0; i < m->n; i++)
-		m->op[i] = i % 65 == 32 ? vmm_op(m, &r)
-					: guest_op(m, &r, (uint8_t)rng_below(&r, m->n_vcpus));
+		m->op[i] = i % every == every / 2
+				   ? vmm_op(m, &r)
+				   : guest_op(m, &r, (uint8_t)rng_below(&r, m->n_vcpus));
 	/* A change of an entry that others may have cached is often followed by what makes it hold.
 	 */
 	for (size_t i = 0; i + 1 < m->n; i++) {

@@ -286,8 +286,8 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		}
 	}
 	if (o.first_divergence) {
-		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.profile || o.cost ||
-		    o.check || o.csv || o.vcpus)
+		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.profile ||
+		    o.cost || o.check || o.csv || o.vcpus)
 			return cli_usage(verb, "--first-divergence goes with --context, --programs "
 					       "and --json only");
 		if (optind == argc)

@@ -99,7 +99,16 @@ static const char *mmu_of(const struct matrix_config *c)
 	return c->mmu;
 }
 
-/* Whether the file has everything in @list; else a message with what it has. */
+static bool has_name(const struct matrix_file *f, const char *item,
+		     const char *(*name_of)(const struct matrix_config *))
+{
+	for (size_t i = 0; i < f->n_configs; i++)
+		if (!strcmp(name_of(&f->configs[i]), item))
+			return true;
+	return false;
+}
+
+/* Whether the file has everything in @list; else a message with what it has, as far as it fits. */
 static bool list_known(const struct matrix_file *f, const char *option, const char *list,
 		       const char *(*name_of)(const struct matrix_config *))
 {
@@ -117,7 +126,7 @@ static bool list_known(const struct matrix_file *f, const char *option, const ch
 		char item[64];
 
 		snprintf(item, sizeof(item), "%.*s", (int)n, p);
-		if (!matrix_selected(names, item)) {
+		if (!has_name(f, item, name_of)) {
 			kvmsim_err(&cli_errors, KVMSIM_ENOENT, "%s %s: %s has %s", option, item,
 				   f->path, names);
 			return false;

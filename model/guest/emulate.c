@@ -9,7 +9,8 @@ void emulate_instruction(struct kvm_vcpu *v)
 	struct guest_walk gw;
 
 	charge(v->task, COUNT_emulate, 1);
-	v->retried_rip = v->retried_addr = 0; /* by whatever is emulated */
+	if (!v->kvm->preset->retry_by_fault)
+		v->retried_rip = v->retried_addr = 0;
 	v->stat[STAT_insn_emulation]++;
 	if (!v->kvm->cpu->insn_bytes && v->paging.level)
 		(void)guest_walk_addr(v, &gw, v->rip, PFERR_FETCH | vcpu_user(v));
@@ -148,21 +149,27 @@ static bool writes_page_tables(const struct kvm_vcpu *v, uint64_t need)
  * instruction is to run again. Once: it would go on for ever where there is another reason. */
 static bool unprotect_and_retry(struct kvm_vcpu *v, uint64_t need, bool retried)
 {
+	const struct kvm_preset *preset = v->kvm->preset;
 	uint64_t addr = v->emulated.fault_addr;
 	gfn_t gfn = addr >> PAGE_SHIFT;
 	struct guest_walk gw;
+	bool found = true, zapped = false;
 
-	if (!v->kvm->preset->emulator_retry || mmio_info_in_cache(v, addr) || retried ||
-	    writes_page_tables(v, need))
+	if (!preset->emulator_retry || mmio_info_in_cache(v, addr) || retried)
+		return false;
+	v->retried_rip = v->retried_addr = 0;
+	if (writes_page_tables(v, need))
+		return false;
+	if (!vcpu_direct(v)) {
+		found = guest_walk_addr(v, &gw, addr, PFERR_WRITE | vcpu_user(v));
+		gfn = gw.gfn;
+	}
+	if (found)
+		zapped = kvm_mmu_unprotect_page(v->task, v->kvm, gfn);
+	if (preset->retry_by_fault && !zapped)
 		return false;
 	v->retried_rip = v->rip;
 	v->retried_addr = addr;
-	if (!vcpu_direct(v)) {
-		if (!guest_walk_addr(v, &gw, addr, PFERR_WRITE | vcpu_user(v)))
-			return true;
-		gfn = gw.gfn;
-	}
-	kvm_mmu_unprotect_page(v->task, v->kvm, gfn);
 	return true;
 }
 

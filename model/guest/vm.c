@@ -184,6 +184,8 @@ int kvm_create_vcpu(struct kvm *kvm, struct kvm_vcpu **out)
 	v->id = kvm->n_vcpus;
 	/* Its TSC is synchronised with the others': the first entry updates the master clock. */
 	v->requests = REQ_MASTERCLOCK_UPDATE;
+	if (kvm->preset->sregs_flush)
+		v->requests |= REQ_TLB_FLUSH_GUEST;
 	tlb_init(&v->tlb, kvm->cpu->tlb_entries);
 	v->regs = kvm->reset_regs;
 	kvm_init_mmu(v);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/rmap/rmap.h"
 
+#include "model/policy/preset.h"
+
 /* Roots: the shadow page that CR3 stands for, the four of a guest that does not page, or the one of
  * the nested tables; and the last three before it. */
 
@@ -207,7 +209,7 @@ static bool keep_current_root(struct kvm_vcpu *v, gpa_t pgd)
 
 	if (root_usable(v, &v->root, pgd))
 		return true;
-	for (int i = 0; i < MMU_NUM_PREV_ROOTS; i++) {
+	for (unsigned i = 0; i < v->kvm->preset->prev_roots; i++) {
 		tmp = v->root;
 		v->root = v->prev_roots[i];
 		v->prev_roots[i] = tmp;

@@ -509,8 +509,9 @@ void kvm_mmu_zap_all(struct task *t, struct kvm *kvm);
 void kvm_mmu_zap_mmio_pages(struct task *t, struct kvm *kvm);
 /* A write to a guest page table that is shadowed, by the emulator: takes mmu_lock itself. */
 void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes);
-/* The guest's page @gfn holds no page table that is shadowed any more: takes mmu_lock itself. */
-void kvm_mmu_unprotect_page(struct task *t, struct kvm *kvm, gfn_t gfn);
+/* The guest's page @gfn holds no page table that is shadowed any more: takes mmu_lock itself. False:
+ * it held none. */
+bool kvm_mmu_unprotect_page(struct task *t, struct kvm *kvm, gfn_t gfn);
 
 /* ---- rmap/sync.c ---- */
 /* INVLPG of a guest that pages over shadow pages: takes mmu_lock itself. */

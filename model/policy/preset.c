@@ -4,12 +4,16 @@
 #include <string.h>
 
 /* What 6.1 and those about it do whichever MMU they have. */
+#define LINUX_6_13                                                                                 \
+	LINUX_6_1, .no_change_pte = true, .huge_zero_copy = true, .invlpg_syncs = true,            \
+		   .sync_by_access = true, .retry_by_fault = true, .sregs_flush = true
 #define LINUX_6_1 LINUX_5_16, .eager_split = EAGER_SPLIT_TDP
 #define LINUX_5_16                                                                                 \
-	.dirty = "mask", .spte = "mmio-gen", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,             \
-	.emulator_retry = true, .zap_all_fast = true, .mmio_cache_generation = true,               \
-	.emulator_has_gpa = true, .hash_shift = 12, .fast_page_fault = true, .mmu_lock_rw = true,  \
-	.get_kicks = true, .zap_collapsible = true, .huge_pages = true, .host_read_faults = true
+	.prev_roots = 3, .dirty = "mask", .spte = "mmio-gen", .bitmap = BITMAP_SNAPSHOT,           \
+	.prefetch = 8, .emulator_retry = true, .zap_all_fast = true,                               \
+	.mmio_cache_generation = true, .emulator_has_gpa = true, .hash_shift = 12,                 \
+	.fast_page_fault = true, .mmu_lock_rw = true, .get_kicks = true, .zap_collapsible = true,  \
+	.huge_pages = true, .host_read_faults = true
 
 /* Masks of dirty bits: 3.5; the slots' rmaps took the place of slot bitmaps in 3.9. */
 #define LINUX_3_5                                                                                  \
@@ -36,20 +40,16 @@ static const struct kvm_preset presets[] = {
 		.name = "6.13-tdp",
 		.summary = "Linux 6.13: as 6.2-tdp, but large pages come back at once when logging "
 			   "ends",
-		LINUX_6_1,
+		LINUX_6_13,
 		.tdp_mmu = true,
 		.tdp_collapse = TDP_RECOVER,
 		.split_on_fault = true,
 		.split_unlocked = true,
-		.no_change_pte = true,
-		.huge_zero_copy = true,
 	},
 	{
 		.name = "6.13-shadow",
 		.summary = "Linux 6.13: as 6.1-shadow; the host copies its huge zero page whole",
-		LINUX_6_1,
-		.no_change_pte = true,
-		.huge_zero_copy = true,
+		LINUX_6_13,
 	},
 	{
 		.name = "6.2-tdp",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/rmap/rmap.h"
 
+#include "model/policy/preset.h"
 #include "model/policy/spte.h"
 
 /*
@@ -98,40 +99,51 @@ static bool same_context(const struct kvm_vcpu *v, const struct kvm_mmu_page *sp
 	return role.word == sp->role.word;
 }
 
-int sync_page(struct kvm_vcpu *v, struct kvm_mmu_page *sp)
+/* One entry that is there. 1: flush; 0; KVMSIM_EINVAL: there is no table. */
+static int sync_spte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, unsigned i, uint64_t old)
 {
 	struct kvm *kvm = v->kvm;
 	struct task *t = v->task;
-	bool flush = false, wrprot;
+	uint64_t *sptep = &sp->spt[i], gpte, spte;
+	unsigned access;
+	bool wrprot;
+	gfn_t gfn;
+
+	charge(t, COUNT_sync_spte, 1);
+	if (!memslot_visible(t, kvm, sp->gfn))
+		return KVMSIM_EINVAL;
+	gpte = gmem_load(t, kvm, sp_gpte_gpa(sp, i), sp_gpte_bytes(sp));
+	gfn = gpte_gfn(&v->paging, gpte, PG_LEVEL_4K);
+	access = shadowed_access(sp, gpte);
+	if (!prefetch_invalid_gpte(v, gpte) && sync_mmio_spte(v, sptep, gfn, access))
+		return 0;
+	if (prefetch_invalid_gpte(v, gpte) || gfn != sp_gfn(sp, i)) {
+		page_zap_pte(t, kvm, sp, sptep);
+		return 1;
+	}
+	if (kvm->preset->sync_by_access && (sp->translation[i] & ACC_ALL) == access)
+		return 0;
+	sp->translation[i] = gfn << PAGE_SHIFT | access;
+	kvm_touch(t, kvm, sp->translation_addr + i * 8, 8, true);
+	spte = make_spte(v, sp, memslot_now(t, kvm, gfn), access, gfn, spte_pfn(old), old, true,
+			 false, old & SPTE_HOST_WRITABLE, &wrprot);
+	return spte_update(t, kvm, sptep, spte);
+}
+
+int sync_page(struct kvm_vcpu *v, struct kvm_mmu_page *sp)
+{
+	bool flush = false;
 
 	if (sp->role.direct || !same_context(v, sp))
 		return KVMSIM_EINVAL;
-	charge(t, COUNT_sync_page, 1);
+	charge(v->task, COUNT_sync_page, 1);
 	for (unsigned i = 0; i < PTES_PER_PAGE; i++) {
-		uint64_t *sptep = &sp->spt[i], old = spte_read(t, kvm, sptep), gpte, spte;
-		unsigned access;
-		gfn_t gfn;
+		uint64_t old = spte_read(v->task, v->kvm, &sp->spt[i]);
+		int r = old ? sync_spte(v, sp, i, old) : 0;
 
-		if (!old)
-			continue;
-		charge(t, COUNT_sync_spte, 1);
-		if (!memslot_visible(t, kvm, sp->gfn))
-			return KVMSIM_EINVAL;
-		gpte = gmem_load(t, kvm, sp_gpte_gpa(sp, i), sp_gpte_bytes(sp));
-		gfn = gpte_gfn(&v->paging, gpte, PG_LEVEL_4K);
-		access = shadowed_access(sp, gpte);
-		if (!prefetch_invalid_gpte(v, gpte) && sync_mmio_spte(v, sptep, gfn, access))
-			continue;
-		if (prefetch_invalid_gpte(v, gpte) || gfn != sp_gfn(sp, i)) {
-			page_zap_pte(t, kvm, sp, sptep);
-			flush = true;
-			continue;
-		}
-		sp->translation[i] = gfn << PAGE_SHIFT | access;
-		kvm_touch(t, kvm, sp->translation_addr + i * 8, 8, true);
-		spte = make_spte(v, sp, memslot_now(t, kvm, gfn), access, gfn, spte_pfn(old), old,
-				 true, false, old & SPTE_HOST_WRITABLE, &wrprot);
-		flush |= spte_update(t, kvm, sptep, spte);
+		if (r < 0)
+			return r;
+		flush |= r;
 	}
 	return flush;
 }
@@ -333,12 +345,42 @@ unsigned zap_unsync_children(struct task *t, struct kvm *kvm, struct kvm_mmu_pag
 	return zapped;
 }
 
+/* The entry is dropped and made anew from the guest's. */
+static void replace_spte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, unsigned i, uint64_t old)
+{
+	struct kvm *kvm = v->kvm;
+	uint64_t gpte;
+
+	page_zap_pte(v->task, kvm, sp, &sp->spt[i]);
+	if (spte_present(old))
+		kvm_flush_remote_tlbs(v->task, kvm);
+	if (!memslot_visible(v->task, kvm, sp->gfn))
+		return;
+	gpte = gmem_load(v->task, kvm, sp_gpte_gpa(sp, i), sp_gpte_bytes(sp));
+	prefetch_gpte(v, sp, &sp->spt[i], gpte, false);
+}
+
+static void invalidate_spte(struct kvm_vcpu *v, struct kvm_mmu_page *sp, unsigned i)
+{
+	uint64_t old = spte_read(v->task, v->kvm, &sp->spt[i]);
+	int r;
+
+	if (!v->kvm->preset->invlpg_syncs) {
+		replace_spte(v, sp, i, old);
+		return;
+	}
+	r = !old ? 0 : same_context(v, sp) ? sync_spte(v, sp, i, old) : KVMSIM_EINVAL;
+	if (r < 0)
+		page_zap_pte(v->task, v->kvm, sp, &sp->spt[i]);
+	if (r)
+		kvm_flush_remote_tlbs(v->task, v->kvm);
+}
+
 /* One root's entry for @gva. */
 static void invlpg_root(struct kvm_vcpu *v, struct kvm_mmu_page *root, gva_t gva)
 {
 	struct kvm *kvm = v->kvm;
 	struct shadow_walk w;
-	uint64_t spte, gpte;
 
 	mmu_topup(v, true); /* the entry may be mapped anew */
 	if (mmu_lock(v->task, kvm))
@@ -347,17 +389,8 @@ static void invlpg_root(struct kvm_vcpu *v, struct kvm_mmu_page *root, gva_t gva
 	for (shadow_walk_init_root(&w, root, gva); shadow_walk_okay(&w);
 	     shadow_walk_next(&w, kvm)) {
 		charge(v->task, COUNT_shadow_level, 1);
-		spte = spte_read(v->task, kvm, w.sptep);
-		if (w.level == PG_LEVEL_4K && w.sp->unsync) {
-			page_zap_pte(v->task, kvm, w.sp, w.sptep);
-			if (spte_present(spte))
-				kvm_flush_remote_tlbs(v->task, kvm);
-			if (!memslot_visible(v->task, kvm, w.sp->gfn))
-				break;
-			gpte = gmem_load(v->task, kvm, sp_gpte_gpa(w.sp, w.index),
-					 sp_gpte_bytes(w.sp));
-			prefetch_gpte(v, w.sp, w.sptep, gpte, false);
-		}
+		if (w.sp->unsync)
+			invalidate_spte(v, w.sp, w.index);
 		/* Nothing below is out of step. */
 		if (!w.sp->unsync_children)
 			break;

@@ -293,17 +293,21 @@ void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
 	mmu_unlock(t, kvm);
 }
 
-void kvm_mmu_unprotect_page(struct task *t, struct kvm *kvm, gfn_t gfn)
+bool kvm_mmu_unprotect_page(struct task *t, struct kvm *kvm, gfn_t gfn)
 {
 	struct kvm_mmu_page *sp;
 	struct list invalid;
+	bool zapped = false;
 	unsigned nr;
 
 	if (mmu_lock(t, kvm))
-		return;
+		return false;
 	list_init(&invalid);
-	for (sp = first_indirect_sp(t, kvm, gfn); sp; sp = next_indirect_sp(t, kvm, sp))
+	for (sp = first_indirect_sp(t, kvm, gfn); sp; sp = next_indirect_sp(t, kvm, sp)) {
 		prepare_zap_page(t, kvm, sp, &invalid, &nr);
+		zapped = true;
+	}
 	commit_zap_page(t, kvm, &invalid);
 	mmu_unlock(t, kvm);
+	return zapped;
 }

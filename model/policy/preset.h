@@ -48,24 +48,23 @@ struct kvm_preset {
 	bool split_on_fault; /* a fault splits a large spte; otherwise it takes it out */
 	bool split_unlocked; /* a split lets go of mmu_lock for its table, each time */
 	/* On either: */
-	bool zap_all_fast; /* what takes all shadow pages makes them obsolete, and takes them one
-			    * by one later (3.11 on); otherwise under one hold of mmu_lock */
-	bool mmio_cache_generation; /* what a vCPU remembers of devices is void once the slots
-				     * have changed (3.17 on) */
-	unsigned prev_roots; /* that a vCPU keeps beside the current one, at most three (since
-			      * 4.19); otherwise each load of CR3 looks its root up */
+	bool zap_all_fast;   /* what takes all shadow pages makes them obsolete, and takes them one
+			      * by one later (3.11 on); otherwise under one hold of mmu_lock */
+	unsigned prev_roots; /* that a vCPU keeps beside the current one, at most three (4.19 on);
+			      * otherwise each load of CR3 looks its root up */
 	bool invlpg_syncs;   /* INVLPG syncs an entry as a load of CR3 does (6.4 on); otherwise it
 			      * makes it anew from the guest's */
 	bool sync_by_access; /* a sync leaves an entry alone that is to grant what it does (6.4 on);
 			      * otherwise it begins without A and D again */
-	bool retry_by_fault; /* of that, another write to a protected page is what lets it happen
-			      * again for the same instruction and address; and it does not
-			      * happen where no page was protected (6.12 on). Otherwise whatever is
-			      * emulated does. */
-	bool sregs_flush; /* KVM_SET_SREGS, before a vCPU's first run, asks for a flush (by 6.12) */
-	bool emulator_retry;   /* it has a page unprotected and the instruction run again, if page
-				* tables are not written with that (3.3 on) */
+	bool mmio_cache_generation; /* what a vCPU remembers of devices is void once the slots
+				     * have changed (3.17 on) */
+	bool emulator_retry; /* it has a page unprotected and the instruction run again, if page
+			      * tables are not written with that (3.3 on) */
+	bool retry_by_fault; /* and only if the page was protected; the same instruction and address
+			      * once, until another write meets a protected page (6.12 on);
+			      * otherwise until something is emulated */
 	bool emulator_has_gpa; /* of a nested fault the emulator is told the address (4.12 on) */
+	bool sregs_flush;      /* a vCPU whose special registers were set flushes (by 6.12) */
 	bool get_kicks; /* GET and CLEAR make vCPUs exit, log of the CPU's or not (5.12 on) */
 	bool host_read_faults; /* a read has the host's page as it is, the zero page too; otherwise
 				* it asks for a writable one, as a store does (to 3.7) */

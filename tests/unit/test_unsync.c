@@ -411,6 +411,73 @@ static void parameters_of_spte_policies(void)
 	EQ(scene(&o, faults_of_16), 0);
 }
 
+/* ---- eras ---- */
+
+/* Recorded from Linux 6.12: INVLPG drops what leads elsewhere, and leaves what grants as much. */
+static int synced_by_invlpg(struct scene *s, struct task *t)
+{
+	(void)t;
+	EQ(warm(s), 0);
+	for (uint64_t k = 1; k <= 4; k++) {
+		scene_mark(s);
+		EQ(scene_write(s, PTT, 8, T(16 + k) | LEAF), 0);
+		EQ(insn_on(s, 0, INVLPG, T(0), 0), 0);
+		EQ(read_on(s, 0, T(0)), 16 + k);
+		EQ(scene_out(s), 0);
+		EQ(STAT(s, pf_taken), k == 1 ? 2 : 1);
+		EQ(STAT(s, exits), k == 1 ? 4 : 3);
+		EQ(STAT(s, remote_tlb_flush_requests), 1);
+		EQ(EVENT(s, kvm_mmu_set_spte), k == 1 ? 9 : 1);
+	}
+	scene_mark(s);
+	EQ(scene_write(s, PTT + 8, 8, T(1) | 0x25), 0);
+	EQ(insn_on(s, 0, INVLPG, T(1), 0), 0);
+	EQ(read_on(s, 0, T(1)), 1);
+	EQ(scene_out(s), 0);
+	EQ(STAT(s, pf_taken), 0);
+	EQ(EVENT(s, kvm_mmu_set_spte), 0);
+	EQ(STAT(s, remote_tlb_flush_requests), 1);
+	EQ(kvm_check(s->kvm), 0);
+	scene_mark(s);
+	EQ(insn_on(s, 0, MOV_CR3, SCENE_PML4, 0), 0);
+	EQ(read_on(s, 0, T(0)), 20);
+	EQ(scene_out(s), 0);
+	EQ(EVENT(s, kvm_mmu_sync_page), 1);
+	EQ(STAT(s, remote_tlb_flush_requests), 1);
+	return kvm_check(s->kvm);
+}
+
+/* The source of kernels before 4.19: no root is kept, each load of CR3 looks its own up. */
+static int without_previous_roots(struct scene *s, struct task *t)
+{
+	uint64_t other = 0x70000;
+
+	(void)t;
+	for (uint64_t i = 0; i < 4096; i += 8)
+		kvm_write_guest_u64(s->kvm, other + i, kvm_read_guest_u64(s->kvm, SCENE_PML4 + i));
+	EQ(warm(s), 0);
+	EQ(insn_on(s, 0, MOV_CR3, other, 0), 0);
+	EQ(read_on(s, 0, T(0)), 0);
+	scene_mark(s);
+	for (int i = 0; i < 10; i++) {
+		EQ(insn_on(s, 0, MOV_CR3, i & 1 ? other : SCENE_PML4, 0), 0);
+		EQ(read_on(s, 0, T(0)), 0);
+	}
+	EQ(EVENT(s, kvm_mmu_get_page), 10);
+	EQ(STAT(s, mmu_cache_miss), 0);
+	return kvm_check(s->kvm);
+}
+
+static void other_kernels(void)
+{
+	struct scene_opts o = long64_4k;
+
+	o.preset = "6.13-shadow";
+	EQ(scene(&o, synced_by_invlpg), 0);
+	o.preset = "3.6";
+	EQ(scene(&o, without_previous_roots), 0);
+}
+
 static CU_TestInfo tests[] = {
 	{"an_entry_is_remapped", an_entry_is_remapped},
 	{"two_vcpus_share_their_tables", two_vcpus_share_their_tables},
@@ -418,6 +485,7 @@ static CU_TestInfo tests[] = {
 	{"pages_out_of_step_go_with_those_above", pages_out_of_step_go_with_those_above},
 	{"how_a_table_is_written", how_a_table_is_written},
 	{"parameters_of_spte_policies", parameters_of_spte_policies},
+	{"other_kernels", other_kernels},
 	CU_TEST_INFO_NULL,
 };
 TEST_MAIN("unsync", tests)

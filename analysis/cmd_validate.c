@@ -11,6 +11,7 @@
 #include "analysis/output.h"
 #include "analysis/run.h"
 #include "analysis/sequence.h"
+#include "model/policy/preset.h"
 #include "model/sim/profile.h"
 
 /* Of rows that are runs of vCPUs, those that take seconds. */
@@ -18,7 +19,7 @@
 
 struct options {
 	const char *matrix;
-	const char *cases, *mmus, *programs;
+	const char *cases, *mmus, *programs, *kernel;
 	const char *profile;
 	const char *evidence, *recipe;
 	uint64_t vcpus;	  /* 0: not given */
@@ -32,6 +33,7 @@ static int validate_events(struct matrix_file *f, const struct options *o,
 {
 	const struct matrix_select sel = {.cases = o->cases,
 					  .mmus = o->mmus,
+					  .kernel = o->kernel,
 					  .profile = profile,
 					  .check = o->check,
 					  .errors = &cli_errors};
@@ -208,13 +210,24 @@ static int validate_sequences(const struct options *o, char *const *paths, int n
 
 static int validate_evidence(const struct verb *verb, const struct options *o)
 {
-	if (o->cases || o->mmus || o->cost || o->check || o->profile || o->programs)
-		return cli_usage(verb, "--case, --mmu, --cost, --check and --profile are about a "
-				       "--matrix FILE.csv");
+	if (o->cases || o->mmus || o->kernel || o->cost || o->check || o->profile || o->programs)
+		return cli_usage(
+			verb, "--case, --mmu, --kernel, --cost, --check and --profile are about a "
+			      "--matrix FILE.csv");
 	return evidence_validate(o->evidence, o->recipe, o->vcpus ? o->vcpus : QUICK_VCPUS,
 				 o->json  ? EVIDENCE_JSON
 				 : o->csv ? EVIDENCE_CSV
 					  : EVIDENCE_TABLE);
+}
+
+/* Whether there are both presets of that kernel. */
+static bool preset_of(const char *kernel)
+{
+	char shadow[40], tdp[40];
+
+	snprintf(shadow, sizeof(shadow), "%s-shadow", kernel);
+	snprintf(tdp, sizeof(tdp), "%s-tdp", kernel);
+	return preset_find(shadow) && preset_find(tdp);
 }
 
 static int parse_and_validate(const struct verb *verb, int argc, char **argv)
@@ -223,6 +236,7 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 						{"case", required_argument, NULL, 'c'},
 						{"mmu", required_argument, NULL, 'u'},
 						{"programs", required_argument, NULL, 'g'},
+						{"kernel", required_argument, NULL, 'n'},
 						{"profile", required_argument, NULL, 'p'},
 						{"cost", no_argument, NULL, 'C'},
 						{"check", no_argument, NULL, 'k'},
@@ -253,6 +267,9 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 			break;
 		case 'g':
 			o.programs = optarg;
+			break;
+		case 'n':
+			o.kernel = optarg;
 			break;
 		case 'p':
 			o.profile = optarg;
@@ -295,8 +312,8 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		}
 	}
 	if (o.first_divergence) {
-		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.profile ||
-		    o.cost || o.check || o.csv || o.vcpus)
+		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.kernel ||
+		    o.profile || o.cost || o.check || o.csv || o.vcpus)
 			return cli_usage(verb, "--first-divergence goes with --context, --programs "
 					       "and --json only");
 		if (optind == argc)
@@ -317,6 +334,11 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		return cli_usage(verb, "--matrix does not go with --evidence, --vcpus or --csv");
 	if ((o.recipe || o.profile) && !o.cost)
 		return cli_usage(verb, "--recipe and --profile are of --cost, beside --matrix");
+	if (o.kernel && o.cost)
+		return cli_usage(verb, "--cost is about 6.1: --kernel does not go with it");
+	if (o.kernel && !preset_of(o.kernel))
+		return cli_usage(verb, "--kernel %s: there is no preset %s-shadow or %s-tdp",
+				 o.kernel, o.kernel, o.kernel);
 	return validate_matrix(&o);
 }
 
@@ -353,6 +375,8 @@ const struct verb verb_validate = {
 		 "  --case A,B         only these cases\n"
 		 "  --mmu NAME,...     only these MMUs\n"
 		 "  --programs DIR     cases that are not built in are op programs, DIR/CASE.ops\n"
+		 "  --kernel VERSION   whose algorithms: presets VERSION-shadow and VERSION-tdp\n"
+		 "                     (default 6.1)\n"
 		 "  --cost             compare costs instead (insns_min): counts times prices; "
 		 "cases that\n"
 		 "                     were not fitted are judged, and where walk and mask cross\n"

@@ -364,6 +364,7 @@ static int run_config(struct comparison *c, const struct matrix_select *sel)
 				.program = conf->program,
 				.mmu = (enum mmu_kind)conf->mmu_kind,
 				.guest = conf->guest,
+				.kernel = sel->kernel,
 				.dirty = conf->dirty,
 				.spte = conf->spte,
 				.slot_pages = conf->slot_pages,

@@ -55,6 +55,7 @@ struct matrix_result {
 struct matrix_select {
 	const char *cases; /* "A,B"; NULL: all */
 	const char *mmus;
+	const char *kernel; /* as in struct matrix_opts */
 	const struct profile *profile;
 	bool check; /* run the model's checkers too */
 	const struct kvmsim_errsink *errors;

@@ -93,6 +93,8 @@ struct matrix_opts {
 	const struct ops_program *program; /* the case is this one; NULL: one that is built in */
 	enum mmu_kind mmu;
 	enum matrix_guest guest;
+	const char *kernel; /* whose algorithms: presets KERNEL-shadow and, for npt1-tdp1, -tdp;
+			     * NULL: "6.1" */
 	const char *dirty; /* policy of GET_DIRTY_LOG; NULL: the preset's. Cases C have their own */
 	const char *spte;  /* NULL: the preset's. Case E_nocache has its own */
 	uint64_t slot_pages;

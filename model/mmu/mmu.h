@@ -9,8 +9,8 @@
 #include "model/mmu/state.h"
 
 /*
- * The MMU's own view of a VM and a vCPU, which state.h has. Internal to model/mmu, model/policy and model/guest;
- * workloads see guest/vm.h and guest/vcpu.h.
+ * The MMU's own view of a VM and a vCPU, which state.h has. Internal to model/mmu, model/policy and
+ * model/guest; workloads see guest/vm.h and guest/vcpu.h.
  *
  * Everything here that another task can see (slots, shadow pages, sptes, bitmaps, requests, modes)
  * is touched only after touch_shared(): then the running task is the first in the total order.

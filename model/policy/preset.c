@@ -52,6 +52,14 @@ static const struct kvm_preset presets[] = {
 		LINUX_6_13,
 	},
 	{
+		.name = "6.18-shadow",
+		.summary =
+			"Linux 6.18: as 6.13-shadow; what would map a page as it is mapped leaves "
+			"it alone",
+		LINUX_6_13,
+		.spte_keeps_dirty = true,
+	},
+	{
 		.name = "6.2-tdp",
 		.summary = "Linux 6.2: as 6.1-tdp, but a fault splits a large page",
 		LINUX_6_1,

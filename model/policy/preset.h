@@ -56,6 +56,8 @@ struct kvm_preset {
 			      * makes it anew from the guest's */
 	bool sync_by_access; /* a sync leaves an entry alone that is to grant what it does (6.4 on);
 			      * otherwise it begins without A and D again */
+	bool spte_keeps_dirty; /* a writable spte that takes the place of one has D as the first
+				* had, and one that is synced A (by 6.18); otherwise neither */
 	bool mmio_cache_generation; /* what a vCPU remembers of devices is void once the slots
 				     * have changed (3.17 on) */
 	bool emulator_retry; /* it has a page unprotected and the instruction run again, if page

@@ -30,9 +30,10 @@ uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm
 	struct kvm *kvm = v->kvm;
 	int level = sp->role.level;
 	uint64_t spte = SPTE_MMU_PRESENT | PT_PRESENT | pfn << PAGE_SHIFT;
+	bool accessed = !prefetch || (!can_unsync && kvm->preset->spte_keeps_dirty);
 
 	*wrprot = false;
-	if (!prefetch && kvm->ad_enabled)
+	if (accessed && kvm->ad_enabled)
 		spte |= PT_ACCESSED;
 	if (!(access & ACC_EXEC))
 		spte |= PT_NX;
@@ -47,8 +48,8 @@ uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm
 	if (access & ACC_WRITE) {
 		spte |= PT_WRITABLE | SPTE_MMU_WRITABLE;
 		/* A writable spte of the same page: what follows was looked at then, and D will
-		 * be set by hardware. The kernel does not ask whether it maps anything, so an mmio
-		 * spte that allows stores counts, too, once its place has memory. */
+		 * be set by hardware, or is. The kernel does not ask whether it maps anything, so
+		 * an mmio spte that allows stores counts, too, once its place has memory. */
 		if (!(spte_last(old, level) && spte_writable(old))) {
 			*wrprot = !mmu_try_to_unsync_pages(v->task, kvm, slot, gfn, can_unsync,
 							   prefetch);
@@ -56,9 +57,11 @@ uint64_t make_spte(struct kvm_vcpu *v, const struct kvm_mmu_page *sp, struct kvm
 				spte &= ~(PT_WRITABLE | SPTE_MMU_WRITABLE);
 			else if (kvm->ad_enabled)
 				spte |= PT_DIRTY;
+		} else if (kvm->preset->spte_keeps_dirty && kvm->ad_enabled) {
+			spte |= PT_DIRTY;
 		}
 	}
-	if (prefetch && !kvm->ad_enabled)
+	if (!accessed && !kvm->ad_enabled)
 		spte &= ~(PT_PRESENT | PT_WRITABLE);
 	if (spte_writable(spte))
 		mark_page_dirty_in_slot(v->task, kvm, slot, gfn);

@@ -32,13 +32,10 @@ _Static_assert(VCPU_LIST + LIST_ACCESS * sizeof(uint64_t) <= VCPU_BYTES, "a list
 #define PTE_LEAF  0x67ull /* and dirty */
 #define PTE_HUGE  0x80ull
 
-#define PORT_DONE 0x10
-/* OUT is allowed by IOPL 3; kvm_pvm, whose guests have none, looks at the I/O permission map of the
- * task state segment, where a zero allows. The other bit is always set. */
-#define RFLAGS	     0x3002ull
-#define TSS_IO_MAP   0x66ull /* 16 bits: the map's offset */
-#define TSS_BYTES    0x68ull
-#define IO_MAP_BYTES 0x10ull /* of 128 ports */
+#define PORT_DONE  0x10
+#define TSS_IO_MAP 0x66ull /* 16 bits: the map's offset */
+#define TSS_BYTES  0x68ull
+_Static_assert(MACHINE_TSS_BYTES == TSS_BYTES + 0x10, "a map of 128 ports");
 
 /* RSI: the list; RCX: its length, at least 1; RDI: the counters. */
 static const uint8_t code[] = {
@@ -80,7 +77,7 @@ int machine_ioctl(const struct machine *m, int fd, unsigned long request, void *
 
 /* ---- memory ---- */
 
-static int map_memory(struct machine *m, struct machine_memory *mem, uint64_t bytes, bool thp)
+int machine_map(struct machine *m, struct machine_memory *mem, uint64_t bytes, bool thp)
 {
 	/* One huge page more, to begin at its boundary as a VMM's memory does. */
 	uint8_t *p = mmap(NULL, bytes + HUGE_BYTES, PROT_READ | PROT_WRITE,
@@ -105,20 +102,20 @@ static int map_memory(struct machine *m, struct machine_memory *mem, uint64_t by
 	return 0;
 }
 
-static void touch(const struct machine_memory *mem)
+void machine_touch_memory(const struct machine_memory *mem)
 {
 	for (uint64_t at = 0; at < mem->bytes; at += PAGE_BYTES)
 		((volatile uint8_t *)mem->host)[at] = 1;
 }
 
-static int set_slot(struct machine *m, uint32_t slot, uint64_t gpa,
-		    const struct machine_memory *mem, uint32_t flags)
+int machine_set_slot(struct machine *m, uint32_t slot, uint64_t gpa, uint64_t bytes,
+		     const struct machine_memory *mem, uint32_t flags)
 {
 	struct kvm_userspace_memory_region region = {
 		.slot = slot,
 		.flags = flags,
 		.guest_phys_addr = gpa,
-		.memory_size = mem->bytes,
+		.memory_size = bytes,
 		.userspace_addr = (uintptr_t)mem->host,
 	};
 
@@ -129,11 +126,18 @@ static int set_slot(struct machine *m, uint32_t slot, uint64_t gpa,
 int machine_log(struct machine *m, uint32_t slot, bool on, uint64_t *cycles)
 {
 	uint64_t start = machine_tsc();
-	int err = set_slot(m, slot, m->opts->slots[slot].base_gfn << PAGE_SHIFT, &m->slots[slot],
-			   on ? KVM_MEM_LOG_DIRTY_PAGES : 0);
+	int err = machine_set_slot(m, slot, m->opts->slots[slot].base_gfn << PAGE_SHIFT,
+				   m->slots[slot].bytes, &m->slots[slot],
+				   on ? KVM_MEM_LOG_DIRTY_PAGES : 0);
 
 	*cycles = machine_tsc() - start;
 	return err;
+}
+
+void machine_put_tss(uint8_t *host)
+{
+	memset(host, 0, MACHINE_TSS_BYTES);
+	host[TSS_IO_MAP] = TSS_BYTES;
 }
 
 static void put(struct machine *m, uint64_t table, uint64_t index, uint64_t entry)
@@ -183,21 +187,21 @@ static void build_tables(struct machine *m)
 static int make_memory(struct machine *m)
 {
 	const struct kvm_player_opts *o = m->opts;
-	int err = map_memory(m, &m->own, OWN_BYTES(o->n_vcpus), false);
+	int err = machine_map(m, &m->own, OWN_BYTES(o->n_vcpus), false);
 	uint64_t cycles;
 
 	if (err)
 		return err;
-	touch(&m->own);
+	machine_touch_memory(&m->own);
 	memset(m->own.host, 0, m->own.bytes);
 	memcpy(m->own.host + CODE, code, sizeof(code));
-	m->own.host[TSS + TSS_IO_MAP] = TSS_BYTES;
+	machine_put_tss(m->own.host + TSS);
 	build_tables(m);
-	err = set_slot(m, o->n_slots, OWN_GPA, &m->own, 0);
+	err = machine_set_slot(m, o->n_slots, OWN_GPA, m->own.bytes, &m->own, 0);
 	for (uint32_t i = 0; !err && i < o->n_slots; i++) {
-		err = map_memory(m, &m->slots[i], o->slots[i].npages << PAGE_SHIFT, o->thp);
+		err = machine_map(m, &m->slots[i], o->slots[i].npages << PAGE_SHIFT, o->thp);
 		if (!err && !o->absent)
-			touch(&m->slots[i]);
+			machine_touch_memory(&m->slots[i]);
 		err = err ? err : machine_log(m, i, false, &cycles);
 	}
 	return err;
@@ -220,7 +224,7 @@ static int set_cpuid(struct machine *m, int vcpu)
 	return err;
 }
 
-static int set_sregs(struct machine *m, int vcpu)
+static int set_sregs(struct machine *m, int vcpu, uint64_t cr3, uint64_t tss)
 {
 	const struct kvm_segment user_code = {
 		.limit = 0xffffffff,
@@ -233,8 +237,8 @@ static int set_sregs(struct machine *m, int vcpu)
 		.g = 1,
 	};
 	const struct kvm_segment busy_tss = {
-		.base = OWN_GPA + TSS,
-		.limit = TSS_BYTES + IO_MAP_BYTES - 1,
+		.base = tss,
+		.limit = MACHINE_TSS_BYTES - 1,
 		.selector = 0x40,
 		.type = 11,
 		.present = 1,
@@ -254,13 +258,13 @@ static int set_sregs(struct machine *m, int vcpu)
 	s.tr = busy_tss;
 	s.ldt = (struct kvm_segment){.type = 2, .unusable = 1};
 	s.cr0 = 0x80050033; /* PG AM WP NE ET MP PE */
-	s.cr3 = OWN_GPA + PML4;
+	s.cr3 = cr3;
 	s.cr4 = 0x620;	/* PAE OSFXSR OSXMMEXCPT */
 	s.efer = 0xd01; /* NXE LMA LME SCE */
 	return machine_ioctl(m, vcpu, KVM_SET_SREGS, &s, "KVM_SET_SREGS");
 }
 
-static int make_vcpu(struct machine *m, uint32_t i)
+int machine_add_vcpu(struct machine *m, uint32_t i, uint64_t cr3, uint64_t tss)
 {
 	struct machine_vcpu *v = &m->vcpus[i];
 	uint64_t ring_bytes = m->opts->ring_entries * sizeof(struct kvm_dirty_gfn);
@@ -283,11 +287,9 @@ static int make_vcpu(struct machine *m, uint32_t i)
 					  strerror(errno));
 		v->ring = p;
 	}
-	v->counters = (volatile struct machine_counters *)(m->own.host + VCPU(i));
-	v->list = (uint64_t *)(m->own.host + VCPU(i) + VCPU_LIST);
 	int err = set_cpuid(m, v->fd);
 
-	return err ? err : set_sregs(m, v->fd);
+	return err ? err : set_sregs(m, v->fd, cr3, tss);
 }
 
 int machine_load(struct machine *m, uint32_t vcpu, uint32_t n)
@@ -297,7 +299,7 @@ int machine_load(struct machine *m, uint32_t vcpu, uint32_t n)
 		.rsi = OWN_GPA + VCPU(vcpu) + VCPU_LIST,
 		.rdi = OWN_GPA + VCPU(vcpu),
 		.rcx = n,
-		.rflags = RFLAGS,
+		.rflags = MACHINE_RFLAGS,
 	};
 
 	return machine_ioctl(m, m->vcpus[vcpu].fd, KVM_SET_REGS, &regs, "KVM_SET_REGS");
@@ -370,14 +372,10 @@ static int make(struct machine *m)
 	if (err < 0)
 		return err;
 	m->run_bytes = (uint64_t)err;
-	err = enable_protocol(m);
-	err = err ? err : make_memory(m);
-	for (uint32_t i = 0; !err && i < m->opts->n_vcpus; i++)
-		err = make_vcpu(m, i);
-	return err;
+	return enable_protocol(m);
 }
 
-int machine_open(const struct kvm_player_opts *opts, struct machine **out)
+int machine_make_vm(const struct kvm_player_opts *opts, struct machine **out)
 {
 	struct machine *m = calloc(1, sizeof(*m));
 	int err;
@@ -396,6 +394,24 @@ int machine_open(const struct kvm_player_opts *opts, struct machine **out)
 	}
 	*out = m;
 	return 0;
+}
+
+int machine_open(const struct kvm_player_opts *opts, struct machine **out)
+{
+	int err = machine_make_vm(opts, out);
+	struct machine *m = *out;
+
+	err = err ? err : make_memory(m);
+	for (uint32_t i = 0; !err && i < opts->n_vcpus; i++) {
+		err = machine_add_vcpu(m, i, OWN_GPA + PML4, OWN_GPA + TSS);
+		m->vcpus[i].counters = (volatile struct machine_counters *)(m->own.host + VCPU(i));
+		m->vcpus[i].list = (uint64_t *)(m->own.host + VCPU(i) + VCPU_LIST);
+	}
+	if (err) {
+		machine_close(m);
+		*out = NULL;
+	}
+	return err;
 }
 
 static void close_fd(int fd)

@@ -57,6 +57,24 @@ struct machine {
 	struct machine_vcpu vcpus[KVM_PLAYER_MAX_VCPUS];
 };
 
+/* The parts, for a VM of another shape. The VM alone: KVM_CREATE_VM, what the protocol needs. */
+int machine_make_vm(const struct kvm_player_opts *opts, struct machine **out);
+/* Anonymous memory at a 2 MiB boundary, of huge pages or without any; a store to each page of it.
+ */
+int machine_map(struct machine *m, struct machine_memory *mem, uint64_t bytes, bool thp);
+void machine_touch_memory(const struct machine_memory *mem);
+/* KVM_SET_USER_MEMORY_REGION; 0 bytes delete the slot. */
+int machine_set_slot(struct machine *m, uint32_t slot, uint64_t gpa, uint64_t bytes,
+		     const struct machine_memory *mem, uint32_t flags);
+/* A vCPU in 64-bit code at CPL3, with these tables and this task state segment. */
+int machine_add_vcpu(struct machine *m, uint32_t i, uint64_t cr3, uint64_t tss);
+#define MACHINE_TSS_BYTES 0x78ull
+/* A task state segment that allows OUT and IN of the first 128 ports. */
+void machine_put_tss(uint8_t *host);
+/* OUT is allowed by IOPL 3; kvm_pvm, whose guests have none, looks at the I/O permission map of the
+ * task state segment, where a zero allows. The other bit is always set. */
+#define MACHINE_RFLAGS 0x3002ull
+
 /* Makes the VM, its slots without logging, its vCPUs. Errors, each with a message:
  * KVMSIM_EUNSUPPORTED (no /dev/kvm, or not what the options need), KVMSIM_EIO (an ioctl failed),
  * KVMSIM_ENOMEM. */

@@ -6,14 +6,17 @@
 
 /*
  * What KVM counts while a part of a round goes on: its statistics (KVM_GET_STATS_FD, of the VM and
- * its vCPUs together, those that only grow) and its tracepoints (a tracefs instance of our own).
+ * its vCPUs together; those that only grow, unless gauges are asked for) and its tracepoints (a
+ * tracefs instance of our own).
  */
 #define TALLY_MAX 256
 
 struct vm_stats {
 	const struct machine *m;
+	bool gauges; /* and peaks are read, too; said before the opening */
 	size_t n;
 	const char *name[TALLY_MAX];
+	bool gauge[TALLY_MAX];
 	uint64_t last[TALLY_MAX], change[TALLY_MAX];
 	struct stats_file *files; /* the VM's, then each vCPU's */
 };

@@ -46,18 +46,20 @@ static int find_name(struct vm_stats *s, const char *name)
 	return (int)i;
 }
 
-/* Gauges and histograms are left out. */
+/* Histograms are left out. */
 static int add_descriptor(struct vm_stats *s, struct stats_file *f, const struct kvm_stats_desc *d)
 {
+	bool gauge = (d->flags & KVM_STATS_TYPE_MASK) != KVM_STATS_TYPE_CUMULATIVE;
 	int at;
 
-	if (d->size != 1 || (d->flags & KVM_STATS_TYPE_MASK) != KVM_STATS_TYPE_CUMULATIVE)
+	if (d->size != 1 || (gauge && !s->gauges))
 		return 0;
 	at = find_name(s, d->name);
 	if (at < 0)
 		return at;
 	if (f->n == TALLY_MAX || d->offset + sizeof(uint64_t) > DATA_MAX)
 		return broken(s);
+	s->gauge[at] = gauge;
 	f->index[f->n] = (uint16_t)at;
 	f->place[f->n++] = (uint16_t)(d->offset / sizeof(uint64_t));
 	if (d->offset + sizeof(uint64_t) > f->data_bytes)

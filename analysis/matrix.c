@@ -67,6 +67,32 @@ static bool timer_noise(const char *quantity)
 	return false;
 }
 
+/* What only an MMU counts: its statistics, and what the VMM saw. Exits, emulated instructions and
+ * what the CPU's back end loads and flushes are its own: a guest at CPL3 asks the VMM for what a
+ * kernel does itself. */
+static bool counted_by_mmu(const char *quantity)
+{
+	static const char *const names[] = {"stat:remote_tlb_flush",
+					    "stat:remote_tlb_flush_requests",
+					    "stat:mmu_",
+					    "stat:pages_",
+					    "stat:nx_lpage_splits",
+					    "stat:max_mmu_",
+					    "stat:pf_",
+					    "stat:invlpg",
+					    "stat:mmio_exits",
+					    "stat:halt_exits",
+					    "stat:tlb_flush",
+					    "res:",
+					    NULL};
+
+	for (const char *const *n = names; *n; n++) {
+		if (!strncmp(*n, quantity, strlen(*n)))
+			return true;
+	}
+	return false;
+}
+
 /* Whether the model counts this at all; zero is then a prediction. */
 static bool known(const struct matrix_row *row)
 {
@@ -207,7 +233,8 @@ static int compare_row(struct comparison *c, const struct matrix_phase *p, struc
 	t = tally(c, row->quantity);
 	if (!t)
 		return KVMSIM_ENOMEM;
-	if (timer_noise(row->quantity)) {
+	if (timer_noise(row->quantity) ||
+	    (c->f->configs[c->config].mmu_only && !counted_by_mmu(row->quantity))) {
 		t->noise++;
 		c->r->total.noise++;
 		return 0;
@@ -246,6 +273,8 @@ static int compare_rest(struct comparison *c, const struct matrix_phase *p, cons
 		for (size_t j = 0; j < ph->n_rows && !found; j++)
 			found = !strcmp(c->f->rows[ph->rows[j]].quantity, q->name);
 		if (found || timer_noise(q->name) || (!q->value && !q->abs_after))
+			continue;
+		if (c->f->configs[c->config].mmu_only && !counted_by_mmu(q->name))
 			continue;
 		if (!q->value) {
 			d.predicted = (double)q->abs_after;
@@ -364,9 +393,10 @@ static int run_config(struct comparison *c, const struct matrix_select *sel)
 				.program = conf->program,
 				.mmu = (enum mmu_kind)conf->mmu_kind,
 				.guest = conf->guest,
-				.kernel = sel->kernel,
+				.kernel = conf->kernel ? conf->kernel : sel->kernel,
 				.dirty = conf->dirty,
 				.spte = conf->spte,
+				.cpu = conf->mmu_only ? "amd" : NULL,
 				.slot_pages = conf->slot_pages,
 				.pte = (enum matrix_pte)conf->pte_kind,
 				.profile = sel->profile,

@@ -12,7 +12,7 @@
  * Holds the model against a reference matrix: runs every case and configuration that the file
  * names and compares each tracepoint count, statistic and ioctl result.
  *
- * A row is equal, different, timer noise (host timer interrupts and what follows from them: not
+ * A row is equal, different, not compared (host timer interrupts and what follows from them: not
  * compared), or not modelled yet. Counts of zero are left out of the file: a count that the model
  * predicts in a phase which the file has, but for which it has no row, is different too. Where the
  * model has both the case and the MMU, "not modelled" is a failure like "different".

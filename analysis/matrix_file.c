@@ -55,6 +55,22 @@ const char *matrix_file_text(struct matrix_file *f, const char *text)
 
 /* ---- what the file's words mean to the model ---- */
 
+/* kvm_mode "cpl3+KERNEL+SPTE": what `record kvm --program` recorded, of a guest at CPL3. */
+static bool find_cpl3(struct matrix_file *f, struct matrix_config *c)
+{
+	const char *kernel = c->mode + 5, *plus = strchr(kernel, '+');
+	char text[64];
+
+	if (!plus || (size_t)(plus - kernel) >= sizeof(text))
+		return true;
+	memcpy(text, kernel, (size_t)(plus - kernel));
+	text[plus - kernel] = '\0';
+	c->kernel = matrix_file_text(f, text);
+	c->spte = matrix_file_text(f, plus + 1);
+	c->mmu_only = true;
+	return c->kernel && c->spte;
+}
+
 /* kvm_mode: the unpatched modules, or what the patched ones do otherwise: an spte policy
  * ("mmio=vcpu-cache") or a parameter of the preset's ("flood=5"), else dirtylog_mode, whose 2 falls
  * back to 1 where there is no list of shadow pages to walk. */
@@ -63,6 +79,8 @@ static bool find_spte(struct matrix_file *f, struct matrix_config *c)
 	static const char *const params[] = {"unsync=", "flood=", "prefetch="};
 	char text[64];
 
+	if (!strncmp(c->mode, "cpl3+", 5))
+		return find_cpl3(f, c);
 	if (!strncmp(c->mode, "mmio=", 5)) {
 		c->spte = matrix_file_text(f, c->mode + 5);
 		return c->spte;

@@ -57,6 +57,8 @@ struct matrix_config {
 	enum matrix_guest guest;
 	const char *dirty;		   /* policy; NULL: no such mode */
 	const char *spte;		   /* policy; NULL: the preset's */
+	const char *kernel;		   /* whose algorithms; NULL: not said */
+	bool mmu_only;			   /* rows are of the MMU's statistics and results alone */
 	int pte_kind;			   /* enum matrix_pte, or -1 */
 	const struct ops_program *program; /* the case is this one; NULL: built in, or none */
 };

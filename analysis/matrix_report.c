@@ -51,7 +51,7 @@ static int print_tallies(const struct matrix_result *r, FILE *to)
 	table_cell(t, "equal rows");
 	table_cell(t, "different");
 	table_cell(t, "not modelled");
-	table_cell(t, "timer noise");
+	table_cell(t, "not compared");
 	for (size_t i = 0; i < r->n_tallies; i++)
 		print_tally(t, &r->tallies[i]);
 	total.test_case = "all";
@@ -106,7 +106,7 @@ static void set_tally(json_t *o, const struct matrix_tally *t)
 	json_object_set_new(o, "equal", json_u64(t->equal));
 	json_object_set_new(o, "different", json_u64(t->different));
 	json_object_set_new(o, "not_modelled", json_u64(t->not_modelled));
-	json_object_set_new(o, "timer_noise", json_u64(t->noise));
+	json_object_set_new(o, "not_compared", json_u64(t->noise));
 }
 
 static json_t *json_difference(const struct matrix_result *r, const struct matrix_difference *d)

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 
 #include "analysis/cli.h"
+#include "analysis/record_kvm_ops.h"
 #include "analysis/run_input.h"
 #include "traces/trace.h"
 #include "workloads/scenario.h"
@@ -17,13 +18,16 @@ static int record_kvm_run(const struct verb *verb, int argc, char **argv);
 const struct verb recorder_kvm = {
 	.name = "record kvm",
 	.summary = "plays a guest on this machine's /dev/kvm and writes what its dirty log said",
-	.usage = "record kvm [OPTION]... TRACE | --scenario FILE | --offer\n"
+	.usage = "record kvm [OPTION]... TRACE | --scenario FILE |\n"
+		 "                          --program FILE | --offer\n"
 		 "Plays a native trace or a scenario, first access after first access, as a guest "
 		 "of\n"
 		 "this machine's KVM. Prints the time of each ioctl by the number of dirty "
 		 "pages.\n\n"
 		 "  -o, --output OUT     write what was played as a native trace\n"
 		 "  --scenario FILE      the guest, instead of a trace\n"
+		 "  --program FILE       an op program: what the statistics count in its phases\n"
+		 "  --slot-pages N       of an op program, pages of slot 1 (1024)\n"
 		 "  --protocol NAME      get (default), manual, manual-all-set or ring\n"
 		 "  --chunk N            pages per KVM_CLEAR_DIRTY_LOG, a multiple of 64 (all)\n"
 		 "  --ring N             entries of a vCPU's dirty ring, a power of two (4096)\n"
@@ -50,6 +54,8 @@ const struct verb recorder_kvm = {
 enum {
 	OPT_OFFER = 256,
 	OPT_SCENARIO,
+	OPT_PROGRAM,
+	OPT_SLOT_PAGES,
 	OPT_PROTOCOL,
 	OPT_CHUNK,
 	OPT_RING,
@@ -72,6 +78,8 @@ enum {
 static const struct option options[] = {
 	{"output", required_argument, NULL, 'o'},
 	{"scenario", required_argument, NULL, OPT_SCENARIO},
+	{"program", required_argument, NULL, OPT_PROGRAM},
+	{"slot-pages", required_argument, NULL, OPT_SLOT_PAGES},
 	{"protocol", required_argument, NULL, OPT_PROTOCOL},
 	{"chunk", required_argument, NULL, OPT_CHUNK},
 	{"ring", required_argument, NULL, OPT_RING},
@@ -98,7 +106,8 @@ struct arguments {
 	struct run_opts run;
 	struct kvm_player_opts player;
 	struct record_kvm record;
-	const char *out;
+	const char *out, *program;
+	uint64_t slot_pages;
 	bool ring, offer, help;
 };
 
@@ -170,6 +179,11 @@ static bool parse_number(const struct verb *verb, int opt, struct arguments *a)
 			return false;
 		a->player.every_us = (uint32_t)n;
 		return true;
+	case OPT_SLOT_PAGES:
+		if (!cli_u64(verb, "--slot-pages", optarg, 1, KVM_OPS_MAX_PAGES, &n))
+			return false;
+		a->slot_pages = n;
+		return true;
 	case OPT_SEED:
 		if (!cli_u64(verb, "--seed", optarg, 0, UINT64_MAX, &n))
 			return false;
@@ -191,6 +205,9 @@ static bool parse_one(const struct verb *verb, int opt, struct arguments *a)
 		return true;
 	case OPT_SCENARIO:
 		a->run.scenario = optarg;
+		return true;
+	case OPT_PROGRAM:
+		a->program = optarg;
 		return true;
 	case OPT_PROTOCOL:
 		return parse_protocol(verb, optarg, &a->player.protocol);
@@ -258,8 +275,10 @@ static int parse(const struct verb *verb, int argc, char **argv, struct argument
 	}
 	if (a->help || (a->offer && optind == argc))
 		return 0;
-	if (argc - optind + !!a->run.scenario != 1 || a->offer)
-		return cli_usage(verb, "one trace or --scenario is expected");
+	if (argc - optind + !!a->run.scenario + !!a->program != 1 || a->offer)
+		return cli_usage(verb, "one trace, --scenario or --program is expected");
+	if (a->slot_pages && !a->program)
+		return cli_usage(verb, "--slot-pages is of --program");
 	if (optind < argc)
 		a->run.trace = argv[optind];
 	if (a->player.clear_chunk && a->player.protocol != KVM_PROTOCOL_MANUAL &&
@@ -396,6 +415,24 @@ out:
 	return code;
 }
 
+static int record_program(const struct arguments *a)
+{
+	const struct kvm_ops_opts o = {
+		.slot_pages = a->slot_pages ? a->slot_pages : 1024,
+		.guest_2m = a->player.guest_2m,
+		.timeout_s = a->player.timeout_s,
+		.interrupted = &run_interrupted,
+		.errors = &cli_errors,
+	};
+	int err;
+
+	cli_catch_signals();
+	err = record_kvm_ops(a->program, &o, stdout);
+	if (err == KVMSIM_EINTR)
+		kvmsim_err(&cli_errors, err, "interrupted; nothing is left behind");
+	return cli_input_exit_code(err);
+}
+
 static int record_kvm_run(const struct verb *verb, int argc, char **argv)
 {
 	struct arguments a = {
@@ -409,5 +446,7 @@ static int record_kvm_run(const struct verb *verb, int argc, char **argv)
 		return cli_help(verb);
 	if (err)
 		return err;
-	return a.offer ? print_offer() : record(&a);
+	if (a.offer)
+		return print_offer();
+	return a.program ? record_program(&a) : record(&a);
 }

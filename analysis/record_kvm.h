@@ -47,4 +47,7 @@ void record_kvm_free(struct record_kvm *k);
 int record_kvm_json(struct record_kvm *k, const struct kvm_player_result *result, FILE *to);
 char *record_kvm_setup(const struct record_kvm *k, const struct record_sample *s);
 
+/* Of this machine: kvm_pvm, kvm_amd, kvm_intel, or kvm when none of them is there. */
+const char *record_kvm_module(void);
+
 #endif

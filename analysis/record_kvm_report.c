@@ -151,7 +151,7 @@ static void first_line_with(const char *path, const char *key, char *out, size_t
 		fclose(f);
 }
 
-static const char *kvm_module(void)
+const char *record_kvm_module(void)
 {
 	static const char *const modules[] = {"kvm_pvm", "kvm_amd", "kvm_intel"};
 
@@ -177,8 +177,8 @@ char *record_kvm_setup(const struct record_kvm *k, const struct record_sample *s
 		return NULL;
 	first_line_with("/proc/cpuinfo", "model name", cpu, sizeof(cpu));
 	uname(&host);
-	fprintf(f, "%s on %s; kernel %s; guest 64-bit CPL3; %s guest PTEs; %s", kvm_module(), cpu,
-		host.release, o->guest_2m ? "2M" : "4K",
+	fprintf(f, "%s on %s; kernel %s; guest 64-bit CPL3; %s guest PTEs; %s", record_kvm_module(),
+		cpu, host.release, o->guest_2m ? "2M" : "4K",
 		o->thp ? "transparent huge pages" : "4K host pages");
 	if (o->n_vcpus > 1)
 		fprintf(f, "; %" PRIu32 " vCPUs", o->n_vcpus);

@@ -96,6 +96,7 @@ struct matrix_opts {
 	const char *kernel; /* whose algorithms: presets KERNEL-shadow and, for npt1-tdp1, -tdp;
 			     * NULL: "6.1" */
 	const char *dirty; /* policy of GET_DIRTY_LOG; NULL: the preset's. Cases C have their own */
+	const char *cpu;   /* personality; NULL: QEMU's */
 	const char *spte;  /* NULL: the preset's. Case E_nocache has its own */
 	uint64_t slot_pages;
 	enum matrix_pte pte;

@@ -80,7 +80,7 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
 				 .mode = mx_guest(m),
 				 .dirty = m->dirty ? m->dirty : m->o->dirty,
 				 .spte = m->spte ? m->spte : m->o->spte,
-				 .personality = "tcg",
+				 .personality = m->o->cpu ? m->o->cpu : "tcg",
 				 .eager_page_split = m->eager_page_split,
 				 .observer = &observer,
 				 .check = m->o->check};

@@ -28,7 +28,7 @@ arrows='
 ^model/mmu/	^model/(mmu/|policy/[^/]*\.h|host/|sim/|counts\.h)
 ^model/guest/	^model/(guest/|mmu/|policy/|host/|sim/|counts\.h)
 ^traces/	^(traces/|model/guest/op\.h|model/sim/error\.h)
-^workloads/kvm/	^(workloads/kvm/|model/guest/op\.h|model/sim/error\.h)
+^workloads/kvm/	^(workloads/kvm/|workloads/(matrix_layout|ops_program)\.h|model/guest/op\.h|model/sim/error\.h)
 ^workloads/	^(workloads/|model/guest/(vm|vcpu|ring|op|interp|watch)\.h|model/mmu/(trace|stats|cpu_regs)\.h|model/policy/policy\.h|model/host/machine\.h|model/sim/|model/counts\.h)
 ^analysis/	^(analysis/|workloads/|traces/|model/guest/(vm|vcpu|ring|op|interp|personality|watch)\.h|model/mmu/(trace|stats|cpu_regs)\.h|model/policy/(policy|preset)\.h|model/host/|model/sim/|model/(counts|params)\.h)
 '

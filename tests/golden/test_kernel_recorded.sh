@@ -33,6 +33,18 @@ altered 'a count that is left out' 1 'work:walk_sp' \
 altered 'an unknown count' 1 'the model has no work:rmap_hat' '{ sub("work:rmap_head", "work:rmap_hat"); print }'
 altered 'an unknown mode' 1 'kvm_mode 3' '$3 == "2" { $3 = "3" } { print }'
 
+# Rows of this machine's /dev/kvm with another kernel's algorithms, and with one that there is not.
+pvm=$recorded/kvm-pvm-6.18.csv
+sed 's/cpl3+6.18/cpl3+6.1/' "$pvm" >"$dir/altered.csv"
+check 'another kernel' 1 'pf_spurious: predicted' "$kvmsim" validate --matrix "$dir/altered.csv" \
+	--programs "$programs"
+sed 's/cpl3+6.18/cpl3+6.19/' "$pvm" >"$dir/altered.csv"
+check 'no such kernel' 3 '6.19-shadow' "$kvmsim" validate --matrix "$dir/altered.csv" \
+	--programs "$programs" --case U_flip
+sed 's/cpl3+6.18+/cpl3+6.18-/' "$pvm" >"$dir/altered.csv"
+check 'a mode without a policy' 1 'kvm_mode cpl3+6.18-vcpu-cache' "$kvmsim" validate \
+	--matrix "$dir/altered.csv" --programs "$programs" --case U_flip
+
 # Op programs: without them their cases are not known; one that cannot be read is told.
 mmio=$recorded/mmio-6.1.0-57.csv
 check 'no programs' 0 'case V_mixed: ' "$kvmsim" validate --matrix "$mmio" --case V_mixed

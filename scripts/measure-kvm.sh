@@ -3,9 +3,10 @@
 # Measures this machine's dirty logging for analysis/evidence/: one session, one line of CSV per
 # kind of collection and number of dirty pages. Sizes take turns within a recording, so that what
 # disturbs the machine disturbs them all. Less than a minute; run it several times.
-#   scripts/measure-kvm.sh KVMSIM SESSION [ROUNDS] >FILE.csv
+#   scripts/measure-kvm.sh KVMSIM SESSION [ROUNDS [fresh]] >FILE.csv
+# `fresh`: sizes that no row has that the profile kvm-pvm was fitted to or first held against.
 set -eu
-kvmsim=$1 session=$2 rounds=${3:-15}
+kvmsim=$1 session=$2 rounds=${3:-15} sizes=${4:-known}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT INT TERM
 source="own measurement: kvmsim record kvm (scripts/measure-kvm.sh), session $session"
@@ -66,11 +67,27 @@ measure() { # SERIES OPTION...
 }
 
 big=261888
-many='1 52 120 251 526 800 1029 1200 1500 1800 2000 2219 2400 2600 3000 3500 4143 6000'
+case $sizes in
+known)
+	many='1 52 120 251 526 800 1029 1200 1500 1800 2000 2219 2400 2600 3000 3500 4143 6000'
+	some='251 526 1029 1500 2219 3000'
+	runs='1200 1500 2000 2219 2600 3000'
+	few='1 8 80 195 375 576 1200 2000 3000'
+	;;
+fresh)
+	many='30 85 180 380 650 900 1350 1650 2100 2800 3800 5000'
+	some='180 400 700 1350 1900 2600'
+	runs='900 1700 2400'
+	few='30 130 280 480 900 1600 2500'
+	;;
+*)
+	echo "$0: sizes $sizes: expected known or fresh" >&2
+	exit 2
+	;;
+esac
 scenario $big 1 "$many"
 measure random
 measure random_thp --thp --guest-pte 2m
-some='251 526 1029 1500 2219 3000'
 scenario $big 1 "$some"
 measure manual --protocol manual
 for chunk in 64 512 4096 32768; do
@@ -78,10 +95,10 @@ for chunk in 64 512 4096 32768; do
 done
 measure ring --protocol ring --ring 8192
 for run in 8 64 512; do
-	scenario $big $run '1200 1500 2000 2219 2600 3000'
+	scenario $big $run "$runs"
 	measure "clustered_$run"
 	[ $run = 512 ] || measure "clustered_${run}_thp" --thp --guest-pte 2m
 done
-scenario 4096 1 '1 8 80 195 375 576 1200 2000 3000'
+scenario 4096 1 "$few"
 measure small
 measure small_ring --protocol ring --ring 4096

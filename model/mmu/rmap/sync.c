@@ -264,16 +264,16 @@ static bool protect_tables(struct task *t, struct kvm *kvm, const struct unsync_
 {
 	struct unsync_path path;
 	struct kvm_mmu_page *sp;
-	bool protected = false;
+	bool wrprot = false;
 
 	for_each_unsync(sp, p, &path)
 	{
 		struct kvm_memory_slot *slot = memslot_now(t, kvm, sp->gfn);
 
 		if (slot)
-		protected |= write_protect_gfn_levels(t, kvm, slot, sp->gfn, PG_LEVEL_4K);
+			wrprot |= write_protect_gfn_levels(t, kvm, slot, sp->gfn, PG_LEVEL_4K);
 	}
-	return protected;
+	return wrprot;
 }
 
 static bool sync_pages(struct kvm_vcpu *v, const struct unsync_pages *p, struct list *invalid)

@@ -286,6 +286,19 @@ static int do_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 	return r;
 }
 
+/* A nested walk was to set A or D in a guest's table that is mapped without W: KVM takes it for one
+ * that it shadows for a guest's guest, and lets the walk go on. Of a read-only slot it never will.
+ */
+static bool unprotects_table(const struct kvm_vcpu *v, uint64_t error_code)
+{
+	const uint64_t all = PFERR_GUEST_PAGE | PFERR_WRITE | PFERR_PRESENT;
+
+	const struct kvm_preset *preset = v->kvm->preset;
+
+	return preset->unprotect_nested && !preset->retry_by_fault && vcpu_direct(v) &&
+	       (error_code & all) == all;
+}
+
 int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 {
 	uint16_t was = activity_enter(v->task, ACT_page_fault);
@@ -295,8 +308,14 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 	srcu_read_lock(v->task, &v->kvm->srcu, &v->srcu);
 	if (error_code & PFERR_RSVD)
 		r = handle_mmio_page_fault(v, addr);
-	if (r == RET_PF_INVALID)
+	if (r == RET_PF_INVALID) {
 		r = do_page_fault(v, addr, error_code);
+		if (r == RET_PF_EMULATE && unprotects_table(v, error_code)) {
+			kvm_mmu_unprotect_page(v->task, v->kvm, addr >> PAGE_SHIFT);
+			v->restarts.why = "its walk writes to a table that stays read-only";
+			r = RET_PF_RETRY;
+		}
+	}
 	srcu_read_unlock(v->task, &v->kvm->srcu, &v->srcu);
 	activity_leave(v->task, was);
 	return r;

@@ -13,7 +13,7 @@
 	.prefetch = 8, .emulator_retry = true, .zap_all_fast = true,                               \
 	.mmio_cache_generation = true, .emulator_has_gpa = true, .hash_shift = 12,                 \
 	.fast_page_fault = true, .mmu_lock_rw = true, .get_kicks = true, .zap_collapsible = true,  \
-	.huge_pages = true, .host_read_faults = true
+	.huge_pages = true, .host_read_faults = true, .unprotect_nested = true
 
 /* Masks of dirty bits: 3.5; the slots' rmaps took the place of slot bitmaps in 3.9. */
 #define LINUX_3_5                                                                                  \

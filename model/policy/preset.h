@@ -66,6 +66,9 @@ struct kvm_preset {
 			      * once, until another write meets a protected page (6.12 on);
 			      * otherwise until something is emulated */
 	bool emulator_has_gpa; /* of a nested fault the emulator is told the address (4.12 on) */
+	bool unprotect_nested; /* a nested walk's write to a table that is mapped read-only is taken
+				* for one to a table that is shadowed, and tried again (4.11 on);
+				* with retry_by_fault it is only where it is one */
 	bool sregs_flush;      /* a vCPU whose special registers were set flushes (by 6.12) */
 	bool get_kicks; /* GET and CLEAR make vCPUs exit, log of the CPU's or not (5.12 on) */
 	bool host_read_faults; /* a read has the host's page as it is, the zero page too; otherwise

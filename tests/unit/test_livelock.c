@@ -170,7 +170,72 @@ static void ring_stays_full(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "dirty ring is full"));
 }
 
-static CU_TestInfo tests[] = {{"sequence_past_31_bits", sequence_past_31_bits},
+/* A guest's table in a read-only slot. Nested walks write to tables, so the emulator has to do what
+ * they are for, as long as the table's page is not mapped. Once it is, since it was read, kernels
+ * from 4.11 on take the walk's fault for one on a table that they shadow, and run the instruction
+ * again; 6.12's tell it apart. Under shadow paging it is KVM who walks, and leaves such tables as
+ * they are. */
+#define ROM   0x20000000ull
+#define TABLE (ROM + 0x1000)
+
+static int table_in_rom(struct scene *s, struct task *t)
+{
+	struct kvm_memory_region rom = {.slot = 2,
+					.flags = KVM_MEM_READONLY,
+					.base_gfn = ROM >> PAGE_SHIFT,
+					.npages = 16,
+					.host_populated = true};
+	const uint64_t leaf = 0x67;
+	int r = kvm_set_user_memory_region(t, s->kvm, &rom);
+
+	kvm_write_guest_u64(s->kvm, TABLE, SCENE_TEST | leaf);
+	kvm_write_guest_u64(s->kvm, 0x20000 + 0x100 * 8, TABLE | leaf); /* to read it by */
+	kvm_write_guest_u64(s->kvm, 0x12000 + 200 * 8, TABLE | leaf);	/* to walk it by */
+	done = 0;
+	for (unsigned i = 0; i < 2 && !r; i++) {
+		r = scene_read(s, 200ull << 21);
+		done += !r;
+		r = r ? r : scene_read(s, 0x100 << PAGE_SHIFT);
+	}
+	return r;
+}
+
+static void read_only_table(void)
+{
+	static const struct {
+		const char *preset;
+		enum kvm_paging paging;
+		bool hangs;
+	} runs[] = {
+		{"6.1-tdp", PAGING_TDP, true},	      {"6.1-shadow", PAGING_TDP, true},
+		{"6.1-shadow", PAGING_SHADOW, false}, {"5.18-tdp", PAGING_TDP, true},
+		{"6.13-tdp", PAGING_TDP, false},      {"6.13-shadow", PAGING_TDP, false},
+		{"3.6", PAGING_TDP, false},	      {"2.6.36", PAGING_TDP, false},
+	};
+	static const char *const cpus[] = {"tcg", "amd", "intel"};
+
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+		for (size_t c = 0; c < sizeof(cpus) / sizeof(cpus[0]); c++) {
+			const struct scene_opts o = {.paging = runs[i].paging,
+						     .pte = SCENE_4K,
+						     .slot_pages = 64,
+						     .preset = runs[i].preset,
+						     .personality = cpus[c],
+						     .check = true};
+
+			CU_ASSERT_EQUAL(scene(&o, table_in_rom),
+					runs[i].hangs ? KVMSIM_ELIVELOCK : 0);
+			CU_ASSERT_EQUAL(done, runs[i].hangs ? 1 : 2);
+			if (!runs[i].hangs)
+				continue;
+			CU_ASSERT_PTR_NOT_NULL(strstr(scene_message, "gfn 0x20001,"));
+			CU_ASSERT_PTR_NOT_NULL(
+				strstr(scene_message, "a table that stays read-only"));
+		}
+}
+
+static CU_TestInfo tests[] = {{"read_only_table", read_only_table},
+			      {"sequence_past_31_bits", sequence_past_31_bits},
 			      {"invalidation_without_end", invalidation_without_end},
 			      {"long_invalidation", long_invalidation},
 			      {"ring_stays_full", ring_stays_full},

@@ -420,7 +420,55 @@ static void a_logged_page_becomes_a_table(void)
 	EQ(scene(&o, logged_page_becomes_a_table), 0);
 }
 
+/*
+ * A table leads to test pages at two addresses. The guest gives an entry that was not dirty another
+ * frame, and stores by it without a flush: the fault puts the new frame in the old one's place. Its
+ * flush is for the other address, which the CPU may have cached.
+ */
+static int replaced(struct scene *s, struct task *t)
+{
+	const uint64_t other = 200ull << 21, undirty = 0x27;
+	uint64_t pte = 0x21000, value = 0;
+
+	(void)t;
+	kvm_write_guest_u64(s->kvm, 0x12000 + 200 * 8, pte | 0x27);
+	for (uint64_t k = 0; k < 3; k++)
+		kvm_write_guest_u64(s->kvm, pte + k * 8, (SCENE_TEST + (k << 12)) | undirty);
+	EQ(scene_setup(s), 0);
+	for (uint64_t k = 0; k < 3; k++) {
+		uint64_t page = SCENE_TEST + ((20 + k) << 12), at = k << 12;
+
+		EQ(scene_read(s, SCENE_TEST + at), 0);
+		EQ(scene_read(s, other + at), 0);
+		kvm_write_guest_u64(s->kvm, page + 8, 1 + k);
+		EQ(scene_write(s, pte + k * 8, 8, page | undirty), 0);
+		EQ(scene_read(s, other + at), 0);
+		scene_mark(s);
+		EQ(scene_write(s, SCENE_TEST + at, 4, k), 0);
+		EQ(STAT(s, pf_taken), 1);
+		EQ(STAT(s, remote_tlb_flush_requests), 1);
+		EQ(STAT(s, tlb_flush), 1);
+		EQ(vcpu_read(s->vcpu[0], other + at + 8, 4, &value), 0);
+		EQ(value, 1 + k);
+		EQ(kvm_check(s->kvm), 0);
+	}
+	return 0;
+}
+
+static void a_frame_is_replaced(void)
+{
+	static const char *const cpus[] = {"tcg", "amd", "intel"};
+
+	for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
+		const struct scene_opts o = {
+			.pte = SCENE_4K, .slot_pages = 64, .personality = cpus[i], .check = true};
+
+		EQ(scene(&o, replaced), 0);
+	}
+}
+
 static CU_TestInfo tests[] = {
+	{"a_frame_is_replaced", a_frame_is_replaced},
 	{"prefetch_stops_at_reserved_bits", prefetch_stops_at_reserved_bits},
 	{"tables_slot_is_deleted_and_made_again", tables_slot_is_deleted_and_made_again},
 	{"switching_roots", switching_roots},

@@ -196,7 +196,17 @@ static void split_pmd(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 	mmu_notifier_invalidate_end(t, kvm, slot, block, block + HUGE_PAGES);
 }
 
-/* Pages of its own for what is still the zero page. */
+/* None was faster, nothing was given back. */
+static bool still_zero(struct task *t, struct kvm_memory_slot *slot, gfn_t gfn, int level)
+{
+	touch_shared(t);
+	task_assert_first(t, "the host's page tables");
+	return bit(slot, slot->host.zero, gfn) &&
+	       (level == PG_LEVEL_2M) == (*pmd_of(slot, gfn) == HOST_PMD_HUGE_ZERO);
+}
+
+/* Pages of its own for what is still the zero page. The notifier is told before they can be found.
+ */
 static void copy_zero(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn,
 		      int level)
 {
@@ -204,17 +214,13 @@ static void copy_zero(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 
 	charge_populated(t, level);
 	mmu_notifier_invalidate_start(t, kvm, slot, gfn, gfn + n);
-	touch_shared(t);
-	task_assert_first(t, "the host's page tables");
-	/* None was faster, nothing was given back. */
-	if (bit(slot, slot->host.zero, gfn) &&
-	    (level == PG_LEVEL_2M) == (*pmd_of(slot, gfn) == HOST_PMD_HUGE_ZERO)) {
+	if (level == PG_LEVEL_4K && !kvm->preset->no_change_pte && still_zero(t, slot, gfn, level))
+		mmu_notifier_change_pte(t, kvm, slot, gfn);
+	if (still_zero(t, slot, gfn, level)) {
 		set_bits(slot, slot->host.zero, gfn, n, false);
 		set_bits(slot, slot->host.active, gfn, n, true);
 		if (level == PG_LEVEL_2M)
 			*pmd_of(slot, gfn) = HOST_PMD_HUGE;
-		else if (!kvm->preset->no_change_pte)
-			mmu_notifier_change_pte(t, kvm, slot, gfn);
 	}
 	mmu_notifier_invalidate_end(t, kvm, slot, gfn, gfn + n);
 }

@@ -94,7 +94,9 @@ void mmu_notifier_change_pte(struct task *t, struct kvm *kvm, struct kvm_memory_
 	charge(t, COUNT_mmu_notifier, 1);
 	srcu_read_lock(t, &kvm->srcu, &srcu);
 	if (slot_is_there(t, kvm, slot) && !mmu_lock(t, kvm)) {
-		/* The page is writable: what maps it goes, and the next fault maps it anew. */
+		/* What maps the page would go, and the next fault map it anew. By now nothing does:
+		 * since its invalidation began no fault has, and a prefetch has found nothing that
+		 * it could. Kernels do without since 6.10. */
 		unmap(t, kvm, slot, gfn, gfn + 1, false);
 		mmu_unlock(t, kvm);
 	}

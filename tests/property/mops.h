@@ -28,6 +28,7 @@
 #define MOPS_DATA_PAGES	 1024
 #define MOPS_DATA2_GFN	 0x803ull /* begins and ends within one */
 #define MOPS_DATA2_PAGES 600
+#define MOPS_MOVED_GFN	 0x1c03ull  /* its other place, as far into a large page */
 #define MOPS_DEVICE_GFN	 0xf0000ull /* no slot, ever */
 
 enum { MOPS_SLOT_TABLES, MOPS_SLOT_DATA, MOPS_SLOT_DATA2, MOPS_SLOTS };
@@ -51,11 +52,14 @@ enum { MOPS_SLOT_TABLES, MOPS_SLOT_DATA, MOPS_SLOT_DATA2, MOPS_SLOTS };
 #define MOPS_A	0x20ull
 #define MOPS_D	0x40ull
 #define MOPS_PS 0x80ull
+#define MOPS_NX (1ull << 63)
 
 /* What a vCPU's registers say of who may use what; at first MOPS_WP alone. */
 #define MOPS_WP	  1u
 #define MOPS_SMAP 2u
 #define MOPS_USER 4u /* at privilege level 3 */
+#define MOPS_SMEP 8u
+#define MOPS_NXE  16u /* changed together with a load of CR3 */
 
 /* Kinds of ops and what their words are. */
 #define MOPS_KINDS(X)                                                                              \
@@ -66,14 +70,15 @@ enum { MOPS_SLOT_TABLES, MOPS_SLOT_DATA, MOPS_SLOT_DATA2, MOPS_SLOTS };
 	X(fetch, "a: gva")                                                                         \
 	X(invlpg, "a: gva")                                                                        \
 	X(cr3, "a: number of the root")                                                            \
-	X(mode, "a: MOPS_WP, _SMAP and _USER, b: by the VMM, with KVM_SET_SREGS")                  \
+	X(mode, "a: MOPS_WP and so on, b: by the VMM, with KVM_SET_SREGS")                         \
 	X(out, "")                                                                                 \
 	X(hlt, "")                                                                                 \
 	/* the VMM's; gap is the time before it */                                                 \
 	X(collect, "a: slot")                                                                      \
 	X(get, "a: slot; no CLEAR behind it")                                                      \
 	X(log, "a: slot, b: on")                                                                   \
-	X(slot, "a: slot, b: is there")                                                            \
+	X(slot, "a: slot, b: is there; 2: read-only")                                              \
+	X(move, "a: slot; to its other place")                                                     \
 	X(dontneed, "a: slot, b: first page, len: pages")                                          \
 	X(protect, "a: slot, b: first page, len: pages; made read-only and writable again")        \
 	X(limit, "a: shadow pages")                                                                \

@@ -35,7 +35,8 @@ struct machine {
 int mops_wrong(struct machine *x, const struct mop *op, const char *why);
 
 /* ---- mops_vmm.c ---- */
-int mops_set_slot(struct task *t, struct machine *x, unsigned slot, bool there, bool log);
+/* All of them, at the begin. */
+int mops_set_slots(struct task *t, struct machine *x);
 /* Collects the slot's log, where it has one; @clear: GET alone is not enough. */
 int mops_report(struct task *t, struct machine *x, unsigned slot, bool clear);
 int mops_vmm_op(struct task *t, struct machine *x, const struct mop *op);

@@ -109,11 +109,13 @@ static bool changes_mode(const struct mops *m)
 	return m->mode != GUEST_FLAT32 && m->seed % 4 == 3;
 }
 
+/* The last two are where a slot may have moved. */
+static const uint64_t base[] = {MOPS_DATA_GFN,	      MOPS_DATA_GFN + 512, MOPS_DATA2_GFN,
+				MOPS_DATA2_GFN + 500, MOPS_MOVED_GFN,	   MOPS_MOVED_GFN + 500};
+
 /* A few frames that everybody uses; mostly present and writable, as guests' pages are. */
 static uint64_t page_entry(const struct mops *m, uint64_t draw)
 {
-	static const uint64_t base[] = {MOPS_DATA_GFN, MOPS_DATA_GFN + 512, MOPS_DATA2_GFN,
-					MOPS_DATA2_GFN + 500};
 	uint64_t gfn = base[draw % 4] + (draw >> 2) % 6, flags = MOPS_P | MOPS_W | MOPS_U;
 
 	draw >>= 8;
@@ -127,10 +129,14 @@ static uint64_t page_entry(const struct mops *m, uint64_t draw)
 		return (MOPS_TABLES_GFN + (draw >> 8) % 32) << 12 | MOPS_P | MOPS_U | MOPS_A;
 	if (draw % 32 == 3)
 		gfn = MOPS_DEVICE_GFN;
+	else if ((draw >> 20) % 4 == 0 && gfn >= MOPS_DATA2_GFN)
+		gfn += MOPS_MOVED_GFN - MOPS_DATA2_GFN;
 	if (draw >> 8 & 1)
 		flags |= MOPS_A;
 	if (draw >> 9 & 1)
 		flags |= MOPS_A | MOPS_D;
+	if (changes_mode(m) && m->mode != GUEST_32BIT && (draw >> 22) % 8 == 0)
+		flags |= MOPS_NX;
 	return gfn << 12 | flags;
 }
 
@@ -211,8 +217,6 @@ static uint32_t random_gap(struct rng *r)
 
 static uint64_t random_gva(const struct mops *m, struct rng *r)
 {
-	static const uint64_t base[] = {MOPS_DATA_GFN, MOPS_DATA_GFN + 512, MOPS_DATA2_GFN,
-					MOPS_DATA2_GFN + 500};
 	uint64_t page, offset = rng_below(r, 32) ? rng_below(r, 4) * 8 : 4092;
 
 	if (m->mode != GUEST_FLAT32 && !rng_below(r, 24)) /* tables, to read */
@@ -221,7 +225,7 @@ static uint64_t random_gva(const struct mops *m, struct rng *r)
 		page = (MOPS_WINDOW(rng_below(r, m->n_windows)) << mops_bits(m)) +
 		       mops_window_entry(m, rng_below(r, m->n_windows > 6 ? 3 : MOPS_WINDOW_PAGES));
 	else if (rng_below(r, 24))
-		page = base[rng_below(r, 4)] + rng_below(r, rng_below(r, 4) ? 6 : 90);
+		page = base[rng_below(r, COUNT(base))] + rng_below(r, rng_below(r, 4) ? 6 : 90);
 	else
 		page = MOPS_DEVICE_GFN;
 	return page << 12 | offset;
@@ -319,6 +323,8 @@ static struct mop guest_op(const struct mops *m, struct rng *r, uint8_t who)
 		op.a |= rng_below(r, 3) ? 0 : MOPS_USER;
 		/* few pages are the supervisor's */
 		op.a |= rng_below(r, op.a & MOPS_USER ? 2 : 16) ? 0 : MOPS_SMAP;
+		op.a |= rng_below(r, 4) ? 0 : MOPS_SMEP;
+		op.a |= rng_below(r, 4) ? MOPS_NXE : 0;
 		op.b = !rng_below(r, 4);
 		return op;
 	}
@@ -389,6 +395,10 @@ static struct mop vmm_op(const struct mops *m, struct rng *r)
 		op.kind = MOP_slot;
 		op.a = 1 + rng_below(r, MOPS_SLOTS - 1);
 		op.b = rng_below(r, 4) > 0; /* it is seldom gone for long */
+		if (op.b && !rng_below(r, 3))
+			op.b = 2;
+		if (!rng_below(r, 4))
+			op.kind = MOP_move;
 		break;
 	case 4:
 	case 5:

@@ -53,7 +53,7 @@ struct oracle_word *oracle_word_at(struct oracle *o, uint64_t gpa)
 {
 	struct oracle_word *w;
 
-	gpa &= ~7ull;
+	gpa = oracle_home(gpa) & ~7ull;
 	if (2 * (o->n_words + 1) > o->room)
 		grow(o);
 	w = &o->word[place_of(o, gpa)];
@@ -133,7 +133,8 @@ struct walk {
 	unsigned mode;
 	struct oracle_targets *t;
 };
-#define ALL (MOPS_W | MOPS_U)
+#define MAY_EXECUTE MOPS_NX /* of what is granted, the other way round than in an entry */
+#define ALL	    (MOPS_W | MOPS_U | MAY_EXECUTE)
 
 /* By what all entries on the way grant. */
 static bool permitted(const struct walk *w, uint64_t grants)
@@ -141,6 +142,9 @@ static bool permitted(const struct walk *w, uint64_t grants)
 	bool user = w->mode & MOPS_USER;
 
 	if (user ? !(grants & MOPS_U) : (grants & MOPS_U) && (w->mode & MOPS_SMAP) && !w->fetch)
+		return false;
+	if (w->fetch &&
+	    (!(grants & MAY_EXECUTE) || (!user && (grants & MOPS_U) && (w->mode & MOPS_SMEP))))
 		return false;
 	return !w->write || (grants & MOPS_W) || (!user && !(w->mode & MOPS_WP));
 }
@@ -163,7 +167,13 @@ static void walk_entry(const struct walk *w, uint64_t pte, int level, uint64_t g
 	uint64_t offset = (1ull << (12 + mops_bits(w->o->m) * (level - 1))) - 1;
 
 	if (level < 3 || w->o->m->mode != GUEST_PAE) /* PDPTEs of PAE grant all */
-		grants &= pte;
+		grants &= pte ^ MOPS_NX;
+	if ((pte & MOPS_P) && (pte & MOPS_NX) && !(w->mode & MOPS_NXE)) {
+		w->t->fault = true; /* reserved */
+		/* What was shadowed with EFER.NXE set remains, since that is in no page's role. */
+		if (w->o->m->paging != PAGING_SHADOW)
+			return;
+	}
 	if (!(pte & MOPS_P))
 		w->t->fault = true;
 	else if (level > 1 && !(pte & MOPS_PS))

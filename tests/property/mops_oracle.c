@@ -13,36 +13,6 @@ uint64_t oracle_tick(struct oracle *o)
 	return ++o->now;
 }
 
-/* ---- slots ---- */
-
-static struct oracle_slot *slot_of(struct oracle *o, uint64_t gpa)
-{
-	for (unsigned s = 0; s < MOPS_SLOTS; s++)
-		if ((gpa >> 12) - o->slot[s].base < o->slot[s].npages)
-			return &o->slot[s];
-	return NULL;
-}
-
-/* Whether it may have been so at some time since @begin. */
-static bool was(const struct oracle_span *s, uint64_t begin)
-{
-	return s->from != ORACLE_NEVER && s->to >= begin;
-}
-
-static bool may_be_memory(struct oracle *o, uint64_t gpa, uint64_t begin)
-{
-	const struct oracle_slot *s = slot_of(o, gpa);
-
-	return s && was(&s->there, begin);
-}
-
-static bool may_be_device(struct oracle *o, uint64_t gpa, uint64_t begin)
-{
-	const struct oracle_slot *s = slot_of(o, gpa);
-
-	return !s || was(&s->absent, begin);
-}
-
 /* ---- ops ---- */
 
 /* What the word will hold, whose only writer this is. */
@@ -76,6 +46,7 @@ void oracle_begin(struct oracle *o, unsigned v, const struct mop *op)
 	p->begin = oracle_tick(o);
 }
 
+/* @gpa: of the memory, wherever it is. */
 static bool pending_byte(struct oracle *o, uint64_t gpa, uint8_t byte)
 {
 	struct oracle_targets t;
@@ -99,7 +70,7 @@ static bool pending_byte(struct oracle *o, uint64_t gpa, uint8_t byte)
 				continue;
 			oracle_targets_of(o, v, p->gva + b, &t);
 			for (unsigned i = 0; i < t.n; i++)
-				if (t.gpa[i] == gpa)
+				if (oracle_home(t.gpa[i]) == gpa)
 					return true;
 		}
 	}
@@ -109,7 +80,7 @@ static bool pending_byte(struct oracle *o, uint64_t gpa, uint8_t byte)
 /* Whether a load that began at @begin may find @byte there. */
 static bool may_hold(struct oracle *o, uint64_t gpa, uint8_t byte, uint64_t begin)
 {
-	struct oracle_word *w = oracle_word_at(o, gpa);
+	struct oracle_word *w = oracle_word_at(o, gpa = oracle_home(gpa));
 	unsigned b = gpa & 7;
 	uint64_t until = oracle_replaced_until(w, b, begin);
 	uint8_t dont_care = oracle_is_table(gpa) && !(b % mops_entry_bytes(o->m)) ? AD : 0;
@@ -141,7 +112,7 @@ static const char *byte_wrong(struct oracle *o, unsigned v, uint64_t gva, uint8_
 	if (t.more)
 		return NULL;
 	for (unsigned i = 0; i < t.n; i++) {
-		if (!may_be_memory(o, t.gpa[i], begin))
+		if (!oracle_may_be_memory(o, t.gpa[i], false, begin))
 			continue;
 		memory = true;
 		if (may_hold(o, t.gpa[i], byte, begin))
@@ -174,7 +145,7 @@ static bool goes_to_memory(struct oracle *o, unsigned v, uint64_t gva)
 
 	oracle_targets_of(o, v, gva, &t);
 	for (unsigned i = 0; i < t.n; i++)
-		if (may_be_memory(o, t.gpa[i], o->vcpu[v].op.begin))
+		if (oracle_may_be_memory(o, t.gpa[i], false, o->vcpu[v].op.begin))
 			return true;
 	return t.more;
 }
@@ -189,14 +160,6 @@ const char *oracle_read_done(struct oracle *o, unsigned v, bool look, uint64_t v
 	for (unsigned b = 0; look && b < p->len && !why; b++)
 		why = byte_wrong(o, v, p->gva + b, (uint8_t)(value >> 8 * b));
 	return ended(o, v, why);
-}
-
-static void note_dirty(struct oracle *o, uint64_t gpa, uint64_t begin)
-{
-	struct oracle_slot *s = slot_of(o, gpa);
-
-	if (s && s->logged != ORACLE_NEVER && begin > s->logged)
-		s->stored[(gpa >> 12) - s->base] = begin;
 }
 
 /* What is in @len bytes at @gpa when nothing else can be. */
@@ -251,8 +214,8 @@ static const char *store_part(struct oracle *o, unsigned v, unsigned first, unsi
 	oracle_targets_of(o, v, p->gva + first, &t);
 	o->ambiguous += t.n > 1;
 	for (unsigned i = 0; i < t.n; i++) {
-		memory += may_be_memory(o, t.gpa[i], p->begin);
-		device += may_be_device(o, t.gpa[i], p->begin);
+		memory += oracle_may_be_memory(o, t.gpa[i], true, p->begin);
+		device += oracle_may_be_device(o, t.gpa[i], true, p->begin);
 	}
 	if (!memory && !t.more && !maybe)
 		return "a store went through without a translation to memory";
@@ -263,10 +226,10 @@ static const char *store_part(struct oracle *o, unsigned v, unsigned first, unsi
 					 .mask = 0xff,
 					 .maybe = maybe || memory > 1 || device || t.more};
 
-		if (!may_be_memory(o, t.gpa[i], p->begin))
+		if (!oracle_may_be_memory(o, t.gpa[i], true, p->begin))
 			continue;
 		if (memory == 1 && !maybe && !t.more)
-			note_dirty(o, t.gpa[i], p->begin);
+			oracle_note_dirty(o, t.gpa[i], p->begin);
 		if (!oracle_is_table(p->gva)) {
 			s.mask = (uint8_t)(((1u << n) - 1) << (t.gpa[i] & 7));
 			s.any = !value_at(o, p, t.gpa[i], first, n, &s.value) ||
@@ -336,11 +299,12 @@ static void targets_of_load(struct oracle *o, unsigned v, uint64_t gva, struct o
 
 static bool goes_to_device(struct oracle *o, unsigned v, uint64_t gva)
 {
+	const struct oracle_pending *p = &o->vcpu[v].op;
 	struct oracle_targets t;
 
 	targets_of_load(o, v, gva, &t);
 	for (unsigned i = 0; i < t.n; i++)
-		if (may_be_device(o, t.gpa[i], o->vcpu[v].op.begin))
+		if (oracle_may_be_device(o, t.gpa[i], p->stores, p->begin))
 			return true;
 	return t.more;
 }
@@ -358,12 +322,9 @@ static bool goes_to_readonly(struct oracle *o, unsigned v, uint64_t gva)
 	struct oracle_targets t;
 
 	targets_of_load(o, v, gva, &t);
-	for (unsigned i = 0; i < t.n; i++) {
-		const struct oracle_slot *s = slot_of(o, t.gpa[i]);
-
-		if (s && was(&s->readonly, o->vcpu[v].op.begin))
+	for (unsigned i = 0; i < t.n; i++)
+		if (oracle_may_be_protected(o, t.gpa[i], o->vcpu[v].op.begin))
 			return true;
-	}
 	return t.more;
 }
 
@@ -396,62 +357,15 @@ void oracle_zero_end(struct oracle *o)
 	o->zero.busy = false;
 }
 
-void oracle_log(struct oracle *o, unsigned slot, bool on)
-{
-	struct oracle_slot *s = &o->slot[slot];
-
-	s->logged = on ? oracle_tick(o) : ORACLE_NEVER;
-	memset(s->stored, 0, s->npages * 8);
-	memset(s->reported, 0, s->npages * 8);
-}
-
-void oracle_reported(struct oracle *o, unsigned slot, const uint64_t *bitmap)
-{
-	struct oracle_slot *s = &o->slot[slot];
-
-	oracle_tick(o);
-	for (uint64_t i = 0; i < s->npages; i++)
-		if (bitmap[i / 64] >> (i % 64) & 1)
-			s->reported[i] = o->now;
-}
-
-uint64_t oracle_lost(const struct oracle *o, unsigned slot, uint64_t *first)
-{
-	const struct oracle_slot *s = &o->slot[slot];
-	uint64_t n = 0;
-
-	for (uint64_t i = 0; s->logged != ORACLE_NEVER && i < s->npages; i++)
-		if (s->stored[i] > s->reported[i] && !n++)
-			*first = s->base + i;
-	return n;
-}
-
 bool oracle_init(struct oracle *o, const struct mops *m)
 {
-	static const uint64_t where[MOPS_SLOTS][2] = {{MOPS_TABLES_GFN, MOPS_TABLES},
-						      {MOPS_DATA_GFN, MOPS_DATA_PAGES},
-						      {MOPS_DATA2_GFN, MOPS_DATA2_PAGES}};
-	bool ok = true;
-
 	memset(o, 0, sizeof(*o));
 	o->m = m;
-	for (unsigned i = 0; i < MOPS_SLOTS; i++) {
-		struct oracle_slot *s = &o->slot[i];
-
-		s->base = where[i][0];
-		s->npages = where[i][1];
-		s->there = (struct oracle_span){0, ORACLE_NEVER};
-		s->absent = s->readonly = (struct oracle_span){ORACLE_NEVER, 0};
-		s->logged = ORACLE_NEVER;
-		s->stored = calloc(s->npages, 8);
-		s->reported = calloc(s->npages, 8);
-		ok &= s->stored && s->reported;
-	}
 	for (unsigned v = 0; v < m->n_vcpus; v++) {
 		o->vcpu[v].root = v % MOPS_ROOTS;
 		o->vcpu[v].mode = MOPS_WP;
 	}
-	return ok;
+	return oracle_init_slots(o);
 }
 
 void oracle_free(struct oracle *o)
@@ -459,8 +373,5 @@ void oracle_free(struct oracle *o)
 	for (size_t i = 0; i < o->room; i++)
 		free(o->word[i].store);
 	free(o->word);
-	for (unsigned s = 0; s < MOPS_SLOTS; s++) {
-		free(o->slot[s].stored);
-		free(o->slot[s].reported);
-	}
+	oracle_free_slots(o);
 }

@@ -53,11 +53,15 @@ struct oracle_span {
 };
 
 struct oracle_slot {
-	uint64_t base, npages;
-	struct oracle_span there, absent, readonly;
-	uint64_t logged;    /* since when logging is on; ORACLE_NEVER: it is not */
-	uint64_t *stored;   /* per page: begin of the last store while logged */
-	uint64_t *reported; /* per page: end of the last report */
+	uint64_t base, npages;			/* at home; what moves has another place, too */
+	bool is_there, read_only;		/* as the VMM has it */
+	unsigned place;				/* 0: at home, 1: moved */
+	struct oracle_span there[2], absent[2]; /* at each place */
+	struct oracle_span ram, rom;  /* what is stored there is memory's, or a device's */
+	struct oracle_span protected; /* by the host */
+	uint64_t logged;	      /* since when logging is on; ORACLE_NEVER: it is not */
+	uint64_t *stored;	      /* per page: begin of the last store while logged */
+	uint64_t *reported;	      /* per page: end of the last report */
 };
 
 struct oracle {
@@ -99,6 +103,24 @@ void oracle_find_targets(struct oracle *o, unsigned v, uint64_t gva, bool write,
 /* The same for the op that is under way, by what may be cached. */
 void oracle_targets_of(struct oracle *o, unsigned v, uint64_t gva, struct oracle_targets *t);
 
+/* ---- mops_slots.c ---- */
+bool oracle_init_slots(struct oracle *o);
+void oracle_free_slots(struct oracle *o);
+/* The address at home of what may be moved: memory is known by that. */
+uint64_t oracle_home(uint64_t gpa);
+/* What may have been at @gpa at some time since @begin, for a load or a store. */
+bool oracle_may_be_memory(struct oracle *o, uint64_t gpa, bool store, uint64_t begin);
+bool oracle_may_be_device(struct oracle *o, uint64_t gpa, bool store, uint64_t begin);
+bool oracle_may_be_protected(struct oracle *o, uint64_t gpa, uint64_t begin);
+/* It may be so from now on, or no longer. */
+void oracle_begins(struct oracle *o, struct oracle_span *s);
+void oracle_ends(struct oracle *o, struct oracle_span *s);
+void oracle_note_dirty(struct oracle *o, uint64_t gpa, uint64_t begin);
+void oracle_log(struct oracle *o, unsigned slot, bool on);
+void oracle_reported(struct oracle *o, unsigned slot, const uint64_t *bitmap);
+/* Pages that were stored to and not reported since. */
+uint64_t oracle_lost(const struct oracle *o, unsigned slot, uint64_t *first);
+
 /* ---- mops_oracle.c ---- */
 bool oracle_init(struct oracle *o, const struct mops *m);
 void oracle_free(struct oracle *o);
@@ -121,9 +143,5 @@ void oracle_page_flushed(struct oracle *o, unsigned v, uint64_t gva, uint64_t be
 /* ---- the VMM ---- */
 void oracle_zero_begin(struct oracle *o, uint64_t gfn, uint64_t npages);
 void oracle_zero_end(struct oracle *o);
-void oracle_log(struct oracle *o, unsigned slot, bool on);
-void oracle_reported(struct oracle *o, unsigned slot, const uint64_t *bitmap);
-/* Pages that were stored to and not reported since. */
-uint64_t oracle_lost(const struct oracle *o, unsigned slot, uint64_t *first);
 
 #endif

@@ -160,19 +160,24 @@ static int change_mode(struct machine_vcpu *v, const struct mop *op)
 {
 	struct oracle_vcpu *c = &v->machine->oracle.vcpu[v->id];
 	struct cpu_regs regs = vcpu_regs(v->vcpu);
+	bool nxe;
 	int r;
 
 	regs.cr0 = (regs.cr0 & ~CR0_WP) | (op->a & MOPS_WP ? CR0_WP : 0);
-	regs.cr4 = (regs.cr4 & ~CR4_SMAP) | (op->a & MOPS_SMAP ? CR4_SMAP : 0);
+	regs.cr4 = (regs.cr4 & ~(CR4_SMAP | CR4_SMEP)) | (op->a & MOPS_SMAP ? CR4_SMAP : 0) |
+		   (op->a & MOPS_SMEP ? CR4_SMEP : 0);
+	regs.efer = (regs.efer & ~EFER_NXE) | (op->a & MOPS_NXE ? EFER_NXE : 0);
 	regs.cpl = op->a & MOPS_USER ? 3 : 0;
 	if (op->b || ((c->mode ^ op->a) & MOPS_USER) || (c->mode & MOPS_USER)) {
 		r = vcpu_change_sregs(v->vcpu, &regs);
 	} else {
 		r = vcpu_mov_cr0(v->vcpu, regs.cr0);
 		r = r ? r : vcpu_mov_cr4(v->vcpu, regs.cr4);
+		r = r ? r : vcpu_wrmsr_efer(v->vcpu, regs.efer);
 	}
+	nxe = (c->mode ^ op->a) & MOPS_NXE;
 	c->mode = (unsigned)op->a;
-	return r;
+	return !r && nxe ? load_cr3(v, &(struct mop){.a = c->root}) : r;
 }
 
 static int invalidate(struct machine_vcpu *v, const struct mop *op)
@@ -249,10 +254,8 @@ static void make_tables(struct machine *x)
 
 static int start(struct task *t, struct machine *x)
 {
-	int err = 0;
+	int err = mops_set_slots(t, x);
 
-	for (unsigned s = 0; s < MOPS_SLOTS && !err; s++)
-		err = mops_set_slot(t, x, s, true, false);
 	if (!err && x->m->mode != GUEST_FLAT32)
 		make_tables(x);
 	for (unsigned i = 0; i < x->m->n_vcpus && !err; i++) {

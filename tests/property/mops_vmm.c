@@ -4,14 +4,16 @@
 #include "model/guest/ring.h"
 #include "tests/property/mops_machine.h"
 
-int mops_set_slot(struct task *t, struct machine *x, unsigned slot, bool there, bool log)
+/* As the oracle has it. */
+static int set_slot(struct task *t, struct machine *x, unsigned slot)
 {
 	struct oracle_slot *s = &x->oracle.slot[slot];
 	const struct kvm_memory_region region = {
 		.slot = slot,
-		.flags = log ? KVM_MEM_LOG_DIRTY_PAGES : 0,
-		.base_gfn = s->base,
-		.npages = there ? s->npages : 0,
+		.flags = (s->logged != ORACLE_NEVER ? KVM_MEM_LOG_DIRTY_PAGES : 0) |
+			 (s->read_only ? KVM_MEM_READONLY : 0),
+		.base_gfn = s->place ? MOPS_MOVED_GFN : s->base,
+		.npages = s->is_there ? s->npages : 0,
 		.host_level = slot == MOPS_SLOT_TABLES ? 1 : x->m->host_level,
 		.host_populated = slot == MOPS_SLOT_TABLES || x->m->memory == MOPS_PRESENT,
 		.host_anonymous = slot != MOPS_SLOT_TABLES && x->m->memory == MOPS_ANONYMOUS};
@@ -19,39 +21,85 @@ int mops_set_slot(struct task *t, struct machine *x, unsigned slot, bool there, 
 	return kvm_set_user_memory_region(t, x->kvm, &region);
 }
 
+int mops_set_slots(struct task *t, struct machine *x)
+{
+	int err = 0;
+
+	for (unsigned s = 0; s < MOPS_SLOTS && !err; s++)
+		err = set_slot(t, x, s);
+	return err;
+}
+
 static int change_log(struct task *t, struct machine *x, const struct mop *op)
 {
 	struct oracle_slot *s = &x->oracle.slot[op->a];
 	int r;
 
-	if (s->there.to != ORACLE_NEVER || (s->logged != ORACLE_NEVER) == op->b)
+	if (!s->is_there || (s->logged != ORACLE_NEVER) == op->b)
 		return 0;
-	if (!op->b)
-		oracle_log(&x->oracle, (unsigned)op->a, false);
-	r = mops_set_slot(t, x, (unsigned)op->a, true, op->b);
-	if (op->b)
+	oracle_log(&x->oracle, (unsigned)op->a, op->b);
+	r = set_slot(t, x, (unsigned)op->a);
+	if (op->b) /* what was stored meanwhile need not be */
 		oracle_log(&x->oracle, (unsigned)op->a, true);
+	return r;
+}
+
+static int delete_slot(struct task *t, struct machine *x, unsigned slot)
+{
+	struct oracle *o = &x->oracle;
+	struct oracle_slot *s = &o->slot[slot];
+	int r;
+
+	oracle_log(o, slot, false);
+	oracle_begins(o, &s->absent[s->place]);
+	s->is_there = false;
+	r = set_slot(t, x, slot);
+	oracle_ends(o, &s->there[s->place]);
+	return r;
+}
+
+/* What it is for stores may change only while it is away. */
+static int make_slot(struct task *t, struct machine *x, unsigned slot, bool read_only)
+{
+	struct oracle *o = &x->oracle;
+	struct oracle_slot *s = &o->slot[slot];
+	int r;
+
+	if (read_only != s->read_only) {
+		oracle_ends(o, read_only ? &s->ram : &s->rom);
+		oracle_begins(o, read_only ? &s->rom : &s->ram);
+	}
+	s->read_only = read_only;
+	oracle_begins(o, &s->there[s->place]);
+	s->is_there = true;
+	r = set_slot(t, x, slot);
+	oracle_ends(o, &s->absent[s->place]);
 	return r;
 }
 
 static int change_slot(struct task *t, struct machine *x, const struct mop *op)
 {
-	struct oracle_slot *s = &x->oracle.slot[op->a];
-	bool there = s->there.to == ORACLE_NEVER;
+	if (op->a == MOPS_SLOT_TABLES || x->oracle.slot[op->a].is_there == !!op->b)
+		return 0;
+	return op->b ? make_slot(t, x, (unsigned)op->a, op->b == 2)
+		     : delete_slot(t, x, (unsigned)op->a);
+}
+
+static int move_slot(struct task *t, struct machine *x, const struct mop *op)
+{
+	struct oracle *o = &x->oracle;
+	struct oracle_slot *s = &o->slot[op->a];
+	unsigned from = s->place, to = !from;
 	int r;
 
-	if (there == !!op->b)
+	if (op->a != MOPS_SLOT_DATA2 || !s->is_there)
 		return 0;
-	if (there) {
-		oracle_log(&x->oracle, (unsigned)op->a, false);
-		s->absent = (struct oracle_span){oracle_tick(&x->oracle), ORACLE_NEVER};
-		r = mops_set_slot(t, x, (unsigned)op->a, false, false);
-		s->there.to = oracle_tick(&x->oracle);
-	} else {
-		s->there = (struct oracle_span){oracle_tick(&x->oracle), ORACLE_NEVER};
-		r = mops_set_slot(t, x, (unsigned)op->a, true, false);
-		s->absent.to = oracle_tick(&x->oracle);
-	}
+	oracle_begins(o, &s->there[to]);
+	oracle_begins(o, &s->absent[from]);
+	s->place = to;
+	r = set_slot(t, x, (unsigned)op->a);
+	oracle_ends(o, &s->there[from]);
+	oracle_ends(o, &s->absent[to]);
 	return r;
 }
 
@@ -78,7 +126,7 @@ static bool host_pages(const struct machine *x, const struct mop *op, uint64_t *
 	const struct oracle_slot *s = &x->oracle.slot[op->a];
 
 	if (x->m->memory != MOPS_ANONYMOUS || op->a == MOPS_SLOT_TABLES || op->b >= s->npages ||
-	    s->there.to != ORACLE_NEVER)
+	    !s->is_there)
 		return false;
 	*n = op->len < s->npages - op->b ? op->len : s->npages - op->b;
 	return *n;
@@ -105,10 +153,10 @@ static int protect(struct task *t, struct machine *x, const struct mop *op)
 
 	if (!host_pages(x, op, &n))
 		return 0;
-	s->readonly = (struct oracle_span){oracle_tick(&x->oracle), ORACLE_NEVER};
+	oracle_begins(&x->oracle, &s->protected);
 	r = host_mprotect(t, x->kvm, (uint32_t)op->a, op->b, n, false);
 	r = r ? r : host_mprotect(t, x->kvm, (uint32_t)op->a, op->b, n, true);
-	s->readonly.to = oracle_tick(&x->oracle);
+	oracle_ends(&x->oracle, &s->protected);
 	return r;
 }
 
@@ -150,7 +198,9 @@ int mops_vmm_op(struct task *t, struct machine *x, const struct mop *op)
 	case MOP_log:
 		return change_log(t, x, op);
 	case MOP_slot:
-		return op->a == MOPS_SLOT_TABLES ? 0 : change_slot(t, x, op);
+		return change_slot(t, x, op);
+	case MOP_move:
+		return move_slot(t, x, op);
 	case MOP_dontneed:
 		return give_back(t, x, op);
 	case MOP_protect:

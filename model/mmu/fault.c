@@ -292,7 +292,6 @@ static int do_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 static bool unprotects_table(const struct kvm_vcpu *v, uint64_t error_code)
 {
 	const uint64_t all = PFERR_GUEST_PAGE | PFERR_WRITE | PFERR_PRESENT;
-
 	const struct kvm_preset *preset = v->kvm->preset;
 
 	return preset->unprotect_nested && !preset->retry_by_fault && vcpu_direct(v) &&

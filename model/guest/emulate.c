@@ -41,7 +41,8 @@ static int match_gpa(struct kvm_vcpu *v, bool write)
 }
 
 /* Where the access goes, e->gpa. 1: to a device, as the vCPU remembers; 0: the slots will say; or a
- * negative error. A nested fault's address is the access's, unless it was about a guest's table. */
+ * negative error. A nested fault's address is the access's, unless it was about a guest's table.
+ * Instructions are fetched by a walk, whatever the vCPU remembers. */
 static int find_gpa(struct kvm_vcpu *v, bool write)
 {
 	struct vcpu_emulation *e = &v->emulated;
@@ -52,7 +53,7 @@ static int find_gpa(struct kvm_vcpu *v, bool write)
 	e->gpa = e->fault_addr;
 	if (vcpu_direct(v) && v->kvm->preset->emulator_has_gpa && !((e->gva ^ e->gpa) & offset))
 		return match_gpa(v, write);
-	if (vcpu_match_mmio_gva(v, e->gva) &&
+	if (!e->fetch && vcpu_match_mmio_gva(v, e->gva) &&
 	    (!v->paging.level ||
 	     !permission_fault(v->paging.permissions, v->mmio.access, access))) {
 		e->gpa = v->mmio.gfn << PAGE_SHIFT | (e->gva & offset);

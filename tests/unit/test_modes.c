@@ -312,6 +312,35 @@ static void vcpus_in_two_modes(void)
 	}
 }
 
+/* A device's page that may not be executed, shadowed while EFER.NXE is set. Without NXE its entry
+ * is reserved; what is remembered of the device has no say in a fetch. */
+static int fetch_from_device(struct scene *s, struct task *t)
+{
+	const uint64_t gva = 0x100000 + (200 << 12);
+	struct kvm_vcpu *v = s->vcpu[0];
+	struct cpu_regs regs = vcpu_regs(v);
+
+	(void)t;
+	EQ(scene_setup(s), 0);
+	kvm_write_guest_u64(s->kvm, 0x20000 + (gva >> 12) * 8, 0xf0000000 | LEAF | 1ull << 63);
+	regs.efer |= EFER_NXE;
+	EQ(vcpu_change_sregs(v, &regs), 0);
+	EQ(scene_read(s, gva), VCPU_USERSPACE);
+	EQ(vcpu_complete_mmio(v), 0);
+	regs.efer &= ~EFER_NXE;
+	EQ(vcpu_change_sregs(v, &regs), 0);
+	return vcpu_fetch(v, gva);
+}
+
+static void a_fetch_from_a_device(void)
+{
+	const struct scene_opts o = {
+		.pte = SCENE_4K, .slot_pages = PAGES, .personality = "amd", .check = true};
+
+	EQ(scene(&o, fetch_from_device), KVMSIM_EINVAL);
+	TRUE(strstr(scene_message, "page fault of the guest's own") != NULL);
+}
+
 /* ---- exits ---- */
 
 /* How many exits these cost: CR0 and CR4 as they are, CR4.PGE, CR4.SMEP, CR0.WP, EFER.NXE. */
@@ -394,6 +423,7 @@ static CU_TestInfo tests[] = {
 	{"permissions", permissions},
 	{"shadow_permissions", shadow_permissions},
 	{"guest_faults", guest_faults},
+	{"a_fetch_from_a_device", a_fetch_from_a_device},
 	{"vcpus_in_two_modes", vcpus_in_two_modes},
 	{"exits", exits},
 	{"long_mode_is_not_left", long_mode_is_not_left},

@@ -144,6 +144,37 @@ static void exits(void)
 	oracle_free(&oracle);
 }
 
+/* Memory goes along with its slot; what is stored in a read-only one is a device's. */
+static void slots(void)
+{
+	uint64_t here = MOPS_DATA2_GFN << 12, there = MOPS_MOVED_GFN << 12;
+	struct oracle_slot *s = &oracle.slot[MOPS_SLOT_DATA2];
+
+	begin(GUEST_FLAT32);
+	CU_ASSERT_PTR_NULL(written(here, 5));
+	CU_ASSERT_TRUE(says(read_is(there, 5), "without a translation to memory"));
+	op(MOP_read, there, 0);
+	CU_ASSERT_PTR_NULL(oracle_device(&oracle, 0, false));
+	oracle_begins(&oracle, &s->there[1]);
+	oracle_ends(&oracle, &s->there[0]);
+	oracle_begins(&oracle, &s->absent[0]);
+	oracle_ends(&oracle, &s->absent[1]);
+	CU_ASSERT_PTR_NULL(read_is(there, 5));
+	CU_ASSERT_TRUE(says(read_is(here, 5), "without a translation to memory"));
+	op(MOP_read, there, 0);
+	CU_ASSERT_TRUE(says(oracle_device(&oracle, 0, false), "where a slot is"));
+	oracle_ends(&oracle, &s->ram);
+	oracle_begins(&oracle, &s->rom);
+	CU_ASSERT_PTR_NULL(read_is(there, 5));
+	CU_ASSERT_TRUE(says(written(there, 6), "without a translation to memory"));
+	op(MOP_read, there, 0);
+	CU_ASSERT_TRUE(says(oracle_device(&oracle, 0, false), "where a slot is"));
+	op(MOP_write, there, 6);
+	CU_ASSERT_PTR_NULL(oracle_device(&oracle, 0, false));
+	CU_ASSERT_TRUE(says(read_is(there, 6), "never held, or no longer"));
+	oracle_free(&oracle);
+}
+
 /* Every page that was stored to since logging began, and since its last report, is lost while it is
  * not reported. */
 static void dirty_pages(void)
@@ -177,6 +208,7 @@ static CU_TestInfo tests[] = {{"loads", loads},
 			      {"guest_faults", guest_faults},
 			      {"translations", translations},
 			      {"exits", exits},
+			      {"slots", slots},
 			      {"dirty_pages", dirty_pages},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("oracle", tests)

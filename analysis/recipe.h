@@ -59,7 +59,7 @@
  *
  * Unknown sections and keys, repeated ones and values out of range are errors with file and line.
  */
-#define RECIPE_MAX_SERIES   16
+#define RECIPE_MAX_SERIES   32
 #define RECIPE_MAX_POLICIES 8
 #define RECIPE_MAX_GROUPS   48
 #define RECIPE_MAX_VALUES   32 /* of a list */

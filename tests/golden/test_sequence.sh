@@ -58,6 +58,39 @@ check 'the event itself' 1 '-      ' sequence --context 0 "$dir/altered.txt"
 check 'and without more' 1 2 sh -c "'$kvmsim' validate --first-divergence --context 0 \
 	'$dir/altered.txt' >'$dir/c'; rc=\$?; grep -c '^[-+] .* kvm_' '$dir/c'; exit \$rc"
 check 'as JSON, too' 1 '"first_divergence": {' sequence --json "$dir/altered.txt"
+# and of the events that it has none of: other MMUs', devices', roots in use
+altered_in() { # TRACE NAME TEXT-OF-A-LINE SED-EXPRESSION FIELD: the first line in a phase with that text
+	gzip -dc "$1" >"$dir/kernel.txt"
+	awk -v t="$3" '/: PHASE/ { in_phase = 1 } in_phase && index($0, t) { print NR; exit }' \
+		"$dir/kernel.txt" >"$dir/line"
+	sed "$(cat "$dir/line")$4" "$dir/kernel.txt" >"$dir/altered.txt"
+	check "$2 differs" 1 ": $5" sequence "$dir/altered.txt"
+	check "$2 is in line $(cat "$dir/line")" 1 " $(cat "$dir/line")  " \
+		sequence --context 0 "$dir/altered.txt"
+}
+golden=$(dirname "$0")
+changed=kvm_tdp_mmu_spte_changed
+e_tdp0=$golden/trace-E_caching1-npt1-tdp0.txt.gz
+e_tdp1=$golden/trace-E_caching1-npt1-tdp1.txt.gz
+e_shadow=$golden/trace-E_caching1-npt0-long64.txt.gz
+altered_in "$golden/trace-F_2vcpu.txt.gz" 'the users of a root found' 'root 1 sync existing' \
+	's/root 1/root 2/' roots
+altered_in "$recorded/trace-V_slots-npt1-tdp0.txt.gz" 'the users of a root that is zapped' 'root 1 sync' \
+	's/root 1/root 0/' roots
+altered_in "$recorded/trace-A-npt1-tdp1.txt.gz" 'an spte of the TDP MMU' "$changed" 's/827$/867/' spte
+altered_in "$recorded/trace-A-npt1-tdp1.txt.gz" 'what an spte was that goes' 'e67 new_spte' \
+	's/e67 new_spte/c67 new_spte/' old_spte
+altered_in "$recorded/trace-J-npt1-tdp1.txt.gz" 'that it goes' 'e67 new_spte 0' 's/new_spte 0/new_spte 1/' spte
+altered_in "$e_tdp1" "an MMIO spte of the TDP MMU's" 'new_spte 8' 's/80000e/80001e/' spte
+altered_in "$e_tdp1" 'a generation, its high bits' mark_mmio_spte 's/gen 4/gen 104/' mmio_gen
+altered_in "$e_tdp0" 'a generation' mark_mmio_spte 's/gen 4/gen 6/' mmio_gen
+altered_in "$e_shadow" 'an MMIO spte that is looked at' check_mmio_spte \
+	's/spte 8\([0-9a-f]*\) kvm/spte 9\1 kvm/' mmio_spte
+altered_in "$e_shadow" 'whether it is good' check_mmio_spte 's/valid 1/valid 0/' valid
+altered_in "$recorded/trace-M_nx-npt0-long64.txt.gz" 'NX' 'spte 80000' 's/spte 80000/spte /' spte
+n=$(first kvm_mmu_set_spte)
+altered 'an spte that the host may not write to' "${n}s/e67 (rwxu)/c67 (rwxu)/" "15: spte"
+altered 'an spte that the MMU may not make writable' "${n}s/e67 (rwxu)/a67 (rwxu)/" "15: spte"
 # interrupts of the host are left out, and said
 n=$(first kvm_page_fault)
 {

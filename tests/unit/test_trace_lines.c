@@ -49,6 +49,8 @@ static const struct {
 	 "kvm_mmu_spte_requested gfn=10000 level=1"},
 	{"kvm_mmu_set_spte: gfn 1 spte 29d8e67 (rwxu) level 1 at 6858008",
 	 "kvm_mmu_set_spte gfn=1 spte=e67 level=1 index=1"},
+	{"kvm_mmu_set_spte: gfn 10000 spte 8000000001e28e67 (rw-u) level 1 at 67fb000",
+	 "kvm_mmu_set_spte gfn=10000 spte=8000000000000e67 level=1 index=0"},
 	{"fast_page_fault: vcpu 0 gva 10000000 error_code P|W|U sptep 0000000017c1c82d old "
 	 "0x3fda2e65 new 3fda2e67 spurious 0 fixed 1",
 	 "fast_page_fault vcpu=0 addr=10000000 error=7 old_spte=e65 spte=e67 spurious=0 fixed=1"},

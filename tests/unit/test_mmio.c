@@ -114,8 +114,29 @@ static int generations(struct scene *s, struct task *t)
 	return kvm_check(s->kvm);
 }
 
+/* Of 19 bits the upper 11 lie apart from the others. */
+static int high_bits(struct scene *s, struct task *t)
+{
+	EQ(scene_setup(s), 0);
+	for (unsigned i = 0; i < 128; i++)
+		EQ(scene_log(s, t, !(i & 1)), 0);
+	load(s, 0);
+	EQ(s->last[TRACE_mark_mmio_spte].gen, 4 + 2 * 128);
+	load(s, 0x1000);
+	load(s, 0);
+	no_fault(s, false);
+	for (unsigned i = 0; i < 128; i++) /* the low bits are the same again */
+		EQ(scene_log(s, t, !(i & 1)), 0);
+	load(s, 0);
+	full_fault(s, true);
+	EQ(s->last[TRACE_mark_mmio_spte].gen, 4 + 2 * 256);
+	return kvm_check(s->kvm);
+}
+
 static void sptes_hold_the_slots_generation(void)
 {
+	EQ(scene(&long64, high_bits), 0);
+	EQ(scene(&tdp, high_bits), 0);
 	EQ(scene(&long64, generations), 0);
 	EQ(scene(&flat32, generations), 0);
 	EQ(scene(&tdp_rmap, generations), 0);

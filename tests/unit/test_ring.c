@@ -102,6 +102,7 @@ static int soft_full(struct scene *s, struct task *t)
 	EQ(kvm_collect_dirty_ring(t, s->vcpu[0]), 402 - 2 * 192);
 	EQ(kvm_reset_dirty_rings(t, s->kvm), 402 - 2 * 192);
 	EQ(s->events[TRACE_kvm_dirty_ring_push], 402);
+	EQ(total(s, COUNT_ring_push), 402);
 	EQ(s->events[TRACE_kvm_dirty_ring_exit], 2);
 	EQ(s->events[TRACE_kvm_dirty_ring_reset], 3);
 	EQ(kvm_false_dirties(s->kvm), 2); /* reported before they were stored to */

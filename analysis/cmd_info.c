@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/cli.h"
+#include "analysis/info_registers.h"
 #include "analysis/output.h"
 #include "analysis/trace_info.h"
 
@@ -14,13 +15,14 @@ static int info_run(const struct verb *verb, int argc, char **argv);
 const struct verb verb_info = {
 	.name = "info",
 	.summary = "what a trace holds and what it could not see",
-	.usage =
-		"info TRACE [--epochs] [--json]\n"
-		"Prints a trace's metadata, its ops by kind, and how many pages of each slot were\n"
-		"stored to per epoch. TRACE - is standard input.\n\n"
-		"  --epochs  every epoch, too\n"
-		"  --json    for programs\n"
-		"  --help",
+	.usage = "info TRACE [--epochs] [--per N] [--json]\n"
+		 "Prints a trace's metadata, its ops by kind, accesses of devices by register, and "
+		 "how\n"
+		 "many pages of each slot were stored to per epoch. TRACE - is standard input.\n\n"
+		 "  --epochs  every epoch, too\n"
+		 "  --per N   it is of so many transactions: accesses of devices per transaction\n"
+		 "  --json    for programs\n"
+		 "  --help",
 	.run = info_run,
 };
 
@@ -250,7 +252,7 @@ static int print_epochs(const struct trace_meta *m, const struct trace_info *inf
 }
 
 static int print_text(const char *path, const struct trace_meta *m, const struct trace_stats *st,
-		      const struct trace_info *info, bool epochs)
+		      const struct trace_info *info, bool epochs, uint64_t per)
 {
 	int err;
 
@@ -258,6 +260,8 @@ static int print_text(const char *path, const struct trace_meta *m, const struct
 	err = print_slots(m);
 	if (!err)
 		err = print_ops(info);
+	if (!err)
+		err = info_registers_print(info, per);
 	if (!err)
 		err = print_ranges(m, info);
 	if (!err && epochs)
@@ -331,7 +335,7 @@ static json_t *epochs_json(const struct trace_meta *m, const struct trace_info *
 }
 
 static int print_json(const char *path, const struct trace_meta *m, const struct trace_stats *st,
-		      const struct trace_info *info, bool epochs)
+		      const struct trace_info *info, bool epochs, uint64_t per)
 {
 	json_t *o = json_object(), *unseen = json_array(), *ops = json_object(),
 	       *ranges = json_array(), *file = json_string(path);
@@ -359,6 +363,7 @@ static int print_json(const char *path, const struct trace_meta *m, const struct
 		if (info->ops[k])
 			json_object_set_new(ops, guest_op_name(k), json_u64(info->ops[k]));
 	json_object_set_new(o, "ops", ops);
+	json_object_set_new(o, "registers", info_registers_json(info, per));
 	json_object_set_new(o, "instructions", json_u64(info->instructions));
 	json_object_set_new(o, "stores_outside_slots", json_u64(info->outside));
 	json_object_set_new(o, "epochs", json_u64(info->n_epochs));
@@ -376,6 +381,7 @@ static int print_json(const char *path, const struct trace_meta *m, const struct
 static int info_run(const struct verb *verb, int argc, char **argv)
 {
 	static const struct option options[] = {{"epochs", no_argument, NULL, 'e'},
+						{"per", required_argument, NULL, 'p'},
 						{"json", no_argument, NULL, 'j'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
@@ -384,15 +390,20 @@ static int info_run(const struct verb *verb, int argc, char **argv)
 	struct trace_reader *r;
 	struct trace_stats st;
 	const char *path;
+	unsigned long long per = 0;
 	int c, err;
 
 	opterr = 0;
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		if (c == 'h')
 			return cli_help(verb);
 		if (c == '?')
 			return cli_usage(verb, "unknown option %s", argv[optind - 1]);
+		if (c == ':')
+			return cli_usage(verb, "%s needs a value", argv[optind - 1]);
+		if (c == 'p' && !cli_u64(verb, "--per", optarg, 1, 1000000000, &per))
+			return EXIT_USAGE;
 		epochs |= c == 'e';
 		json |= c == 'j';
 	}
@@ -409,7 +420,7 @@ static int info_run(const struct verb *verb, int argc, char **argv)
 		return cli_input_exit_code(err);
 	}
 	st = trace_stats(r);
-	err = (json ? print_json : print_text)(path, trace_meta(r), &st, &info, epochs);
+	err = (json ? print_json : print_text)(path, trace_meta(r), &st, &info, epochs, per);
 	if (err)
 		kvmsim_err(&cli_errors, err, "%s", kvmsim_strerror(err));
 	trace_info_free(&info);

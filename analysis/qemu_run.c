@@ -100,8 +100,10 @@ static void qemu_arguments(struct qemu_args *a, const struct qemu_recording *r, 
 		"-display none -no-reboot -seed 1 -rtc base=2020-01-01T00:00:00,clock=vm");
 	args(a, "-m");
 	arg(a, "%" PRIu64, r->memory_mib);
-	args(a, "-icount");
-	arg(a, "shift=%d,sleep=off", s->shift);
+	if (s->shift >= 0) {
+		args(a, "-icount");
+		arg(a, "shift=%d,sleep=off", s->shift);
+	}
 	args(a, "-kernel");
 	arg(a, "%s/vmlinuz", r->image);
 	args(a, "-initrd");
@@ -117,8 +119,8 @@ static void qemu_arguments(struct qemu_args *a, const struct qemu_recording *r, 
 	args(a, "-serial");
 	arg(a, "file:%s/console.log", run);
 	args(a, "-plugin");
-	arg(a, "%s/plugin%u.so,fd=3,epoch=%" PRIu64 ",ram=%" PRIu64, run, r->api, r->epoch_len,
-	    r->memory_mib << 8);
+	arg(a, "%s/plugin%u.so,fd=3,epoch=%" PRIu64 ",ram=%" PRIu64 "%s", run, r->api, r->epoch_len,
+	    r->memory_mib << 8, s->devices ? ",devices=1" : "");
 	if (s->disk) {
 		args(a, "-drive");
 		arg(a, "if=none,id=root,file=%s/root.img,format=raw,readonly=on", r->image);
@@ -126,6 +128,12 @@ static void qemu_arguments(struct qemu_args *a, const struct qemu_recording *r, 
 	}
 	if (s->screen)
 		args(a, "-vga std");
+	if (r->nic) { /* no way out but to a program that says each byte again */
+		args(a, "-netdev");
+		arg(a, "user,id=net,restrict=on,guestfwd=tcp:10.0.2.100:7-cmd:cat");
+		args(a, "-device");
+		arg(a, "%s,netdev=net,romfile=", r->nic->device);
+	}
 }
 
 /* ---- the recording ---- */
@@ -139,7 +147,7 @@ static void drop(void *ctx, enum kvmsim_error err, const char *msg)
 /* The trace out of the stream; the importer's own words only where the stream had no fault. */
 static int import(const struct qemu_recording *r, struct qemu_stream *s)
 {
-	char source[256], kernel[512], workload[1024], words[512] = "";
+	char source[256], kernel[512], workload[1024], words[512] = "", clock[64] = "no icount";
 	struct kvmsim_errsink quiet = {drop, words};
 	struct import_opts o = {
 		.ram_pages = s->ram_pages,
@@ -156,11 +164,13 @@ static int import(const struct qemu_recording *r, struct qemu_stream *s)
 	FILE *in = qemu_stream_file(s);
 	int err;
 
-	snprintf(source, sizeof(source),
-		 "kvmsim record qemu: QEMU %s TCG, plugin interface %u, -icount shift=%d,sleep=off",
-		 r->version, r->api, r->scenario->shift);
+	if (r->scenario->shift >= 0)
+		snprintf(clock, sizeof(clock), "-icount shift=%d,sleep=off", r->scenario->shift);
+	snprintf(source, sizeof(source), "kvmsim record qemu: QEMU %s TCG, plugin interface %u, %s",
+		 r->version, r->api, clock);
 	snprintf(kernel, sizeof(kernel), "Linux %s (%s)", s->kernel, r->about);
-	snprintf(workload, sizeof(workload), "%s: %s", r->scenario->name, r->tests);
+	snprintf(workload, sizeof(workload), "%s%s%s: %s", r->scenario->name, r->nic ? " " : "",
+		 r->nic ? r->nic->name : "", r->tests);
 	if (!in)
 		return kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "record qemu: out of memory");
 	err = import_guest_probe(in, "the recorder", &o, r->out, &quiet, &st);

@@ -31,6 +31,17 @@ const struct qemu_scenario qemu_scenarios[] = {
 		.disk = true,
 	},
 	{
+		.name = "tcp_rr",
+		.what = "transactions of one byte each way over TCP, with a host that answers at "
+			"once",
+		.script = "tcp_rr.sh",
+		.tests = "1000,1000",
+		.modules = "",
+		.shift = -1, /* the host is in the loop: a clock that leaps would time out */
+		.net = true,
+		.devices = true,
+	},
+	{
 		.name = "pages",
 		.what = "the recorder's own test: stores to pages that the guest names before",
 		.script = "pages.sh",
@@ -42,6 +53,21 @@ const struct qemu_scenario qemu_scenarios[] = {
 	{0},
 };
 
+static const struct qemu_nic nics[] = {
+	{"e1000", "e1000", "e1000"},
+	{"virtio", "virtio-net-pci,disable-legacy=on", "virtio_pci virtio_net"},
+	{"virtio-legacy", "virtio-net-pci,disable-modern=on,disable-legacy=off,vectors=0",
+	 "virtio_pci virtio_net"},
+};
+
+const struct qemu_nic *qemu_nic_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(nics) / sizeof(nics[0]); i++)
+		if (!strcmp(nics[i].name, name))
+			return &nics[i];
+	return NULL;
+}
+
 static const char *const x11perf_tests[] = {
 #include "analysis/x11perf_tests.def"
 };
@@ -50,6 +76,9 @@ static bool known(const struct qemu_scenario *s, const char *word, size_t n)
 {
 	if (!strcmp(s->name, "find"))
 		return n == 4 && (!strncmp(word, "cold", 4) || !strncmp(word, "warm", 4));
+	if (!strcmp(s->name, "tcp_rr"))
+		return strspn(word, "0123456789") == n && n <= 7 && atoi(word) >= 1 &&
+		       atoi(word) <= 1000000;
 	if (!strcmp(s->name, "pages"))
 		return strspn(word, "0123456789") == n && atoi(word) >= 1 && atoi(word) <= 512;
 	for (size_t i = 0; i < sizeof(x11perf_tests) / sizeof(x11perf_tests[0]); i++) {
@@ -69,6 +98,9 @@ const char *qemu_scenario_refuses(const struct qemu_scenario *scenario, const ch
 		if (!n || n >= sizeof(((struct qemu_phase *)0)->name) || !known(scenario, word, n))
 			return !strcmp(scenario->name, "find")
 				       ? "expected cold and warm, with commas"
+			       : !strcmp(scenario->name, "tcp_rr")
+				       ? "expected numbers of transactions from 1 to 1000000, with "
+					 "commas"
 			       : !strcmp(scenario->name, "pages")
 				       ? "expected a number from 1 to 512"
 				       : "expected names of x11perf's tests (x11perf -help), "

@@ -206,6 +206,20 @@ static int take_end(struct qemu_stream *s, const char *line)
 	return 0;
 }
 
+static int take_accesses(struct qemu_stream *s, const char *line)
+{
+	uint64_t n;
+
+	if (sscanf(line, "# accesses %" SCNu64 " %" SCNu64, &n, &s->apic) != 2)
+		return strange(s);
+	if (n != s->accesses)
+		return failed(s, KVMSIM_EPARSE,
+			      "the plugin wrote %" PRIu64 " accesses of devices, but %" PRIu64
+			      " lines came",
+			      n, s->accesses);
+	return 0;
+}
+
 static int take_note(struct qemu_stream *s)
 {
 	const char *l = s->line;
@@ -217,6 +231,8 @@ static int take_note(struct qemu_stream *s)
 		return take_guest(s, l + 8);
 	if (!strncmp(l, "# error ", 8))
 		return failed(s, KVMSIM_EPARSE, "%.*s", (int)strcspn(l + 8, "\n"), l + 8);
+	if (!strncmp(l, "# accesses ", 11))
+		return take_accesses(s, l);
 	if (!strncmp(l, "# end ", 6))
 		return take_end(s, l);
 	if (sscanf(l, "# probe epoch %" SCNu64 " ram %" SCNu64, &s->epoch_len, &s->ram_pages) == 2)
@@ -231,15 +247,42 @@ static int take_note(struct qemu_stream *s)
 	return strange(s);
 }
 
+/* What is accessed, one by one until there is no room: the sum is checked anyway. */
+static int take_access(struct qemu_stream *s, char kind, const char *what)
+{
+	size_t len = strcspn(what, "\n");
+	unsigned i = 0;
+
+	if (!len || len >= sizeof(s->registers[0].name))
+		return strange(s);
+	s->accesses++;
+	while (i < s->n_registers &&
+	       (s->registers[i].kind != kind || strlen(s->registers[i].name) != len ||
+		strncmp(s->registers[i].name, what, len)))
+		i++;
+	if (i == QEMU_MAX_REGISTERS)
+		return 0;
+	if (i == s->n_registers) {
+		s->registers[i].kind = kind;
+		keep(s->registers[i].name, sizeof(s->registers[i].name), what);
+		s->n_registers++;
+	}
+	s->registers[i].n++;
+	return 0;
+}
+
 /* A line for the importer, which looks at all of it; here only what is counted. */
 static int take_event(struct qemu_stream *s)
 {
 	uint64_t time;
 	unsigned vcpu, k;
 	char kind;
+	int at = 0;
 
-	if (sscanf(s->line, "%" SCNu64 " %u %c %u", &time, &vcpu, &kind, &k) < 3)
+	if (sscanf(s->line, "%" SCNu64 " %u %c %n%u", &time, &vcpu, &kind, &at, &k) < 3 || !at)
 		return strange(s);
+	if (kind == 'r' || kind == 'w' || kind == 'p')
+		return take_access(s, kind, s->line + at);
 	if (kind == 'M') {
 		if (k >= QEMU_MAX_PHASES)
 			return strange(s);

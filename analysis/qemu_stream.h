@@ -24,6 +24,15 @@ struct qemu_phase {
 	uint32_t *ram, *vram;	/* pages of each whole epoch, in order; @whole of them */
 };
 
+/* Accesses of one register, or port I/O of one instruction, in all phases. */
+#define QEMU_MAX_REGISTERS 128
+struct qemu_register {
+	char kind;     /* r, w or p */
+	char name[80]; /* page's gfn, device and offset, as the line has them; an instruction's
+			  address */
+	uint64_t n;
+};
+
 struct qemu_stream {
 	int fd;
 	double deadline; /* in child_clock()'s time */
@@ -34,6 +43,9 @@ struct qemu_stream {
 	struct qemu_phase phases[QEMU_MAX_PHASES]; /* by mark, from 1 */
 	unsigned n_phases;
 	uint64_t n_lines, stores, outside;
+	uint64_t accesses, apic; /* of devices, and of the local APIC, which have no lines */
+	struct qemu_register registers[QEMU_MAX_REGISTERS]; /* by first access */
+	unsigned n_registers;
 	bool ram_told, done, ended;
 	/* why it is of no use: KVMSIM_EPARSE, KVMSIM_EINTR, KVMSIM_ECHILD (the deadline),
 	 * KVMSIM_EIO

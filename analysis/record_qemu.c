@@ -30,16 +30,22 @@ const struct verb recorder_qemu = {
 		"Boots a guest that is built from Debian's packages (once, with the network) and\n"
 		"writes a native trace, and a note beside it (.md). Needs no KVM and no root.\n\n"
 		"  --scenario NAME      x11perf (an X server draws), find (find / over a disk), "
-		"or\n"
-		"                       pages (the recorder's own test)\n"
+		"tcp_rr\n"
+		"                       (one byte to a host and back, over and over), or pages "
+		"(the\n"
+		"                       recorder's own test)\n"
 		"  -o, --output OUT     the trace to write\n"
 		"  --tests LIST         what is run, a phase each: tests of x11perf without their\n"
-		"                       dash; cold and warm runs of find; a number of pages\n"
+		"                       dash; cold and warm runs of find; numbers of "
+		"transactions; a\n"
+		"                       number of pages\n"
 		"  --epoch N            guest instructions per epoch (30000000)\n"
 		"  --memory MIB         of the guest (1024)\n"
 		"  --depth BITS         per pixel, x11perf: 16 (default, vesafb) or 24 "
 		"(bochs-drm)\n"
 		"  --seconds N          guest seconds of each test of x11perf (1)\n"
+		"  --nic NAME           tcp_rr's network device: e1000 (default), virtio, "
+		"virtio-legacy\n"
 		"  --timeout S          seconds after which QEMU is ended (3600)\n"
 		"  --text FILE          keep the plugin's lines, too\n"
 		"  --build              only build the guest, print where it is\n"
@@ -57,6 +63,7 @@ enum {
 	OPT_MEMORY,
 	OPT_DEPTH,
 	OPT_SECONDS,
+	OPT_NIC,
 	OPT_TIMEOUT,
 	OPT_TEXT,
 	OPT_BUILD,
@@ -73,6 +80,7 @@ static const struct option options[] = {
 	{"memory", required_argument, NULL, OPT_MEMORY},
 	{"depth", required_argument, NULL, OPT_DEPTH},
 	{"seconds", required_argument, NULL, OPT_SECONDS},
+	{"nic", required_argument, NULL, OPT_NIC},
 	{"timeout", required_argument, NULL, OPT_TIMEOUT},
 	{"text", required_argument, NULL, OPT_TEXT},
 	{"build", no_argument, NULL, OPT_BUILD},
@@ -152,6 +160,14 @@ static int parse(const struct verb *verb, int argc, char **argv, struct qemu_rec
 		case OPT_TESTS:
 			r->tests = optarg;
 			break;
+		case OPT_NIC:
+			r->nic = qemu_nic_find(optarg);
+			if (!r->nic)
+				return cli_usage(verb,
+						 "--nic %s: there are e1000, virtio and "
+						 "virtio-legacy",
+						 optarg);
+			break;
 		case OPT_TEXT:
 			r->text = optarg;
 			break;
@@ -189,7 +205,11 @@ static int parse(const struct verb *verb, int argc, char **argv, struct qemu_rec
 		return cli_usage(verb, "%s is missing", name ? "-o OUT" : "--scenario NAME");
 	r->scenario = scenario_of(name);
 	if (!r->scenario)
-		return cli_usage(verb, "no scenario '%s': x11perf, find or pages", name);
+		return cli_usage(verb, "no scenario '%s': x11perf, find, tcp_rr or pages", name);
+	if (r->nic && !r->scenario->net)
+		return cli_usage(verb, "--nic is about scenario tcp_rr");
+	if (r->scenario->net && !r->nic)
+		r->nic = qemu_nic_find("e1000");
 	if (!r->tests)
 		r->tests = r->scenario->tests;
 	name = qemu_scenario_refuses(r->scenario, r->tests);
@@ -278,8 +298,8 @@ static int record(struct qemu_recording *r)
 		bool drm = r->scenario->disk && r->scenario->screen && r->depth == 24;
 		char modules[256];
 
-		snprintf(modules, sizeof(modules), "%s%s", r->scenario->modules,
-			 drm ? " bochs" : "");
+		snprintf(modules, sizeof(modules), "%s%s%s", r->scenario->modules,
+			 drm ? " bochs" : "", r->nic ? r->nic->modules : "");
 		err = qemu_guest_initrd(run, r->image, modules, r->scenario->script, deadline,
 					&cli_errors);
 		if (!err)

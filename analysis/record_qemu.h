@@ -14,9 +14,17 @@ struct qemu_scenario {
 	const char *script;	 /* file of workloads/qemu */
 	const char *tests;	 /* what is run by default, a phase each */
 	const char *modules;	 /* of the kernel, loaded before */
-	int shift;		 /* -icount: an instruction takes 2^shift ns */
-	bool disk, screen;
+	int shift; /* -icount: an instruction takes 2^shift ns; -1: not, the host's time */
+	bool disk, screen, net;
+	bool devices; /* accesses of devices are recorded */
 };
+/* A network device of the guest. */
+struct qemu_nic {
+	const char *name, *device; /* for a user; QEMU's words */
+	const char *modules;	   /* of the guest's kernel */
+};
+/* NULL: none of that name. */
+const struct qemu_nic *qemu_nic_find(const char *name);
 /* Ends with a NULL name. */
 extern const struct qemu_scenario qemu_scenarios[];
 /* What @scenario accepts as --tests: "" or what is wrong with it. */
@@ -27,6 +35,7 @@ struct qemu_recording {
 	const struct qemu_scenario *scenario;
 	const char *tests, *out, *text, *image, *qemu;
 	uint64_t epoch_len, memory_mib, depth, seconds, timeout;
+	const struct qemu_nic *nic;
 	bool rebuild, build_only;
 	/* found out */
 	unsigned api;

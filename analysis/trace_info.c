@@ -95,12 +95,31 @@ static void count_store(struct counting *c, uint64_t gpa)
 	c->info->outside++;
 }
 
+static void count_access(struct trace_info *info, const struct guest_op *op)
+{
+	bool port = op->kind == OP_PIO;
+	size_t i = 0;
+
+	while (i < info->n_registers &&
+	       (info->registers[i].at != op->arg || !info->registers[i].ports == port))
+		i++;
+	if (i == INFO_MAX_REGISTERS)
+		return;
+	if (i == info->n_registers)
+		info->registers[info->n_registers++].at = op->arg;
+	info->registers[i].reads += op->kind == OP_MMIO_READ;
+	info->registers[i].writes += op->kind == OP_MMIO_WRITE;
+	info->registers[i].ports += port;
+}
+
 static void count_op(struct counting *c, struct walk *w, const struct guest_op *op)
 {
 	c->info->ops[op->kind]++;
 	c->info->instructions += op->gap;
 	if (op->kind == OP_MARK)
 		w->mark = op->arg;
+	else if (op->kind == OP_MMIO_READ || op->kind == OP_MMIO_WRITE || op->kind == OP_PIO)
+		count_access(c->info, op);
 	else if ((op->kind == OP_WRITE || op->kind == OP_RMW) && c->info->has_pages)
 		count_store(c, op->arg);
 }
@@ -204,6 +223,15 @@ static int read_all(struct counting *c, struct trace_reader *r, struct walk *wal
 	return err;
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const struct info_register *x = a, *y = b;
+
+	if (!x->ports != !y->ports)
+		return x->ports ? 1 : -1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
 int trace_info_read(struct trace_reader *r, const char *name, const struct kvmsim_errsink *errors,
 		    struct trace_info *info)
 {
@@ -217,6 +245,7 @@ int trace_info_read(struct trace_reader *r, const char *name, const struct kvmsi
 		err = read_all(&c, r, walks);
 	if (err == KVMSIM_ENOMEM)
 		kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", name);
+	qsort(info->registers, info->n_registers, sizeof(*info->registers), by_address);
 	free_chunks(&c);
 	free(walks);
 	return err;

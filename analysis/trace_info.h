@@ -16,11 +16,21 @@ struct info_epoch {
 	uint32_t pages[]; /* per slot: distinct pages stored to */
 };
 
+/* Accesses of one register of a device, or port I/O (the argument is the port, or where it is not
+ * known the instruction's address). */
+struct info_register {
+	uint64_t at, reads, writes, ports;
+};
+/* As many as a text has room for; the rest are in trace_info.ops alone. */
+#define INFO_MAX_REGISTERS 256
+
 struct trace_info {
 	uint64_t ops[OP_LAST];
-	uint64_t instructions; /* of all vCPUs */
-	uint64_t outside;      /* stores outside of every slot */
-	bool has_pages;	       /* the stream's addresses are guest-physical: pages are counted */
+	uint64_t instructions;				    /* of all vCPUs */
+	uint64_t outside;				    /* stores outside of every slot */
+	struct info_register registers[INFO_MAX_REGISTERS]; /* by address, ports last */
+	size_t n_registers;
+	bool has_pages; /* the stream's addresses are guest-physical: pages are counted */
 	size_t n_epochs;
 	struct info_epoch **epochs;
 };

@@ -37,6 +37,11 @@ done
 for tests in 'rect100 quiet' 'rect100,;' -rect100 nonsense rect10000 rect "$(yes rect10 | head -n 64 | paste -sd,)"; do
 	bad "x11perf, tests '$tests'" 2 record qemu --scenario x11perf -o "$out" --tests "$tests"
 done
+for tests in 0 1,0 10x 1000001 -1; do
+	bad "tcp_rr, tests '$tests'" 2 record qemu --scenario tcp_rr -o "$out" --tests "$tests"
+done
+bad 'an unknown network device' 2 record qemu --scenario tcp_rr -o "$out" --nic ne2000
+bad 'a network device for find' 2 record qemu --scenario find -o "$out" --nic virtio
 bad 'no page' 2 record qemu --scenario pages -o "$out" --tests 0
 
 # ---- what is missing ----
@@ -140,7 +145,7 @@ chmod +x "$dir/qemu"
 bad 'no guest' 3 record qemu --scenario find -o "$out" --qemu "$dir/qemu" --image "$dir/none"
 mkdir -p "$dir/guest/modules"
 echo 'Debian bookworm, linux-image-6.1.0-1-amd64, a root of 10 inodes' >"$dir/guest/about"
-for name in virtio_pci virtio_blk crc32c_generic ext4; do
+for name in virtio_pci virtio_blk crc32c_generic ext4 e1000 virtio_net; do
 	printf 'depends=\0' >"$dir/guest/modules/$name.ko"
 done
 touch "$dir/guest/busybox" "$dir/guest/vmlinuz" "$dir/guest/root.img"
@@ -185,6 +190,43 @@ cp "$dir/args" "$dir/out"
 ok 'QEMU: the plugin' says '/plugin1.so,fd=3,epoch=30000000,ram=262144$' out
 ok 'QEMU: no network' [ -z "$(grep -e '-net' "$dir/args")" ]
 ok 'the folder of the run is gone' [ -z "$(find "$dir/cache" -name 'run.*')" ]
+rm "$out" "$dir/x.md"
+
+# ---- transactions ----
+cat >"$dir/lines" <<'END'
+# probe epoch 30000000 ram 262144
+# ram 10 10
+# guest kernel 6.1.0-1-amd64
+# guest phase 1 2
+100 0 M 1 0
+110 0 S 5
+120 0 w febc3 e1000-mmio+818
+130 0 r febc0 e1000-mmio+c0
+140 0 r febc0 e1000-mmio+c0
+150 0 p ffffffff81000000
+# epoch 1 1 0 cut
+400 0 M 0 0
+# guest done
+# accesses 4 3
+# end 1 0
+END
+ok 'transactions' record 0 --scenario tcp_rr --tests 2
+cp "$dir/args" "$dir/out"
+ok 'QEMU: an e1000' says '^e1000,netdev=net,romfile=$' out
+ok 'QEMU: no way out' says '^user,id=net,restrict=on,guestfwd=tcp:10.0.2.100:7-cmd:cat$' out
+ok 'QEMU: devices' says '/plugin1.so,fd=3,epoch=30000000,ram=262144,devices=1$' out
+ok 'QEMU: no icount' [ -z "$(grep icount "$dir/args")" ]
+cp "$dir/x.md" "$dir/out"
+ok 'the note: a register' says '^| read | febc0 e1000-mmio+c0 | 2 | 1.000 |$' out
+ok 'the note: port I/O' says '^| port | ffffffff81000000 | 1 | 0.500 |$' out
+ok 'the note: the APIC' says '^3 accesses of the local APIC (1.500 per transaction)' out
+ok 'transactions: info' run 0 info "$out" --per 2
+ok 'info: a register' says '^0xfebc00c0  *2  *1.000$' out
+ok 'info: all' says '^all  *2  *1  *1  *2.000$' out
+ok 'virtio-legacy' record 0 --scenario tcp_rr --tests 2 --nic virtio-legacy
+cp "$dir/args" "$dir/out"
+ok 'QEMU: virtio-legacy' says '^virtio-net-pci,disable-modern=on,disable-legacy=off,vectors=0,netdev' out
+cp "$dir/all" "$dir/lines"
 rm "$out" "$dir/x.md"
 
 echo 'QEMU emulator version 10.0.2 (Debian)' >"$dir/version"

@@ -86,6 +86,30 @@ static void whole(void)
 	done();
 }
 
+/* Accesses of devices go to the importer, too, and are counted by register. */
+static void devices(void)
+{
+	const char *accesses = "1060 0 w febc3 e1000-mmio+818\n1061 0 r febc0 e1000-mmio+c0\n"
+			       "1062 0 w febc3 e1000-mmio+818\n1063 0 p ffffffff81000000\n";
+	char all[1024];
+
+	snprintf(all, sizeof(all), "%s%s1050 0 S 6\n%s%s%s", FIRST, PHASE, accesses,
+		 "# epoch 1 1 0 cut\n1100 0 M 0 0\n# guest done\n", "# accesses 4 9\n# end 3 7\n");
+	CU_ASSERT_EQUAL(take(all), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(got, accesses));
+	CU_ASSERT_EQUAL(s.stores, 3);
+	CU_ASSERT_EQUAL(s.accesses, 4);
+	CU_ASSERT_EQUAL(s.apic, 9);
+	CU_ASSERT_EQUAL_FATAL(s.n_registers, 3);
+	CU_ASSERT_EQUAL(s.registers[0].kind, 'w');
+	CU_ASSERT_STRING_EQUAL(s.registers[0].name, "febc3 e1000-mmio+818");
+	CU_ASSERT_EQUAL(s.registers[0].n, 2);
+	CU_ASSERT_EQUAL(s.registers[1].kind, 'r');
+	CU_ASSERT_EQUAL(s.registers[2].kind, 'p');
+	CU_ASSERT_STRING_EQUAL(s.registers[2].name, "ffffffff81000000");
+	done();
+}
+
 static void many_epochs(void)
 {
 	char *lines = NULL;
@@ -133,6 +157,9 @@ static void faults(void)
 	fails(FIRST PHASE REST "# end 3 0\n", "the guest stopped before it was done");
 	fails(FIRST PHASE "# guest done\n# end 2 0\n", "phase 1 was not over");
 	fails(FIRST PHASE REST LAST "x", "is cut short");
+	fails(FIRST PHASE "1060 0 r febc0 e1000-mmio+c0\n" REST "# accesses 2 0\n",
+	      "wrote 2 accesses of devices, but 1 lines came");
+	fails(FIRST PHASE "1060 0 r \n", "is strange");
 	fails(FIRST PHASE REST LAST "1 0 S 1\n", "is strange: 1 0 S 1");
 	fails(FIRST "# guest fail the X server does not start\n",
 	      "the guest gave up: the X server does not start");
@@ -175,9 +202,9 @@ static void waits(void)
 	close(fds[1]);
 }
 
-static CU_TestInfo tests[] = {{"whole", whole},		{"many_epochs", many_epochs},
-			      {"cut_short", cut_short}, {"faults", faults},
-			      {"long_line", long_line}, {"waits", waits},
-			      CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {
+	{"whole", whole},	  {"devices", devices}, {"many_epochs", many_epochs},
+	{"cut_short", cut_short}, {"faults", faults},	{"long_line", long_line},
+	{"waits", waits},	  CU_TEST_INFO_NULL};
 
 TEST_MAIN("qemu_stream", tests)

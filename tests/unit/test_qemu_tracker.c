@@ -74,6 +74,28 @@ static void first_stores(void)
 		    "3600 0 M 2 0\n3600 0 S 5\n# epoch 2 1 0 full\n4600 0 M 0 0\n# end 7 3\n");
 }
 
+/* Accesses of devices: in phases, but for the local APIC's, which are counted. */
+static void devices(void)
+{
+	begin();
+	t.devices = true;
+	places();
+	tracker_device(&t, 0, 40, true, 0xfebc3818, "e1000-mmio");
+	tracker_port(&t, 0, 41, 0xffffffff81000000);
+	hears(50, "mark 1\n");
+	tracker_device(&t, 0, 60, true, 0xfebc3818, "e1000-mmio");
+	tracker_device(&t, 0, 61, false, 0xfebc00c0, "e1000 mmio");
+	tracker_device(&t, 0, 62, true, 0xfee000b0, "apic-msi");
+	tracker_device(&t, 0, 63, false, 0xfee00190, "apic-msi");
+	tracker_device(&t, 0, 64, false, 0xfed000f0, "anon2d101010");
+	tracker_port(&t, 0, 65, 0xffffffff81000000);
+	hears(70, "mark 0\n");
+	tracker_device(&t, 0, 71, true, 0xfee000b0, "apic-msi");
+	says(PLACES "50 0 M 1 0\n60 0 w febc3 e1000-mmio+818\n61 0 r febc0 e1000_mmio+c0\n"
+		    "64 0 r fed00 anon+f0\n65 0 p ffffffff81000000\n# epoch 1 0 0 cut\n"
+		    "70 0 M 0 0\n# accesses 4 2\n# end 0 0\n");
+}
+
 /* An older QEMU's place of RAM, not at 0: gfns are by what the guest said. */
 static void ram_elsewhere(void)
 {
@@ -140,6 +162,7 @@ static void words(void)
 }
 
 static CU_TestInfo tests[] = {{"first_stores", first_stores},
+			      {"devices", devices},
 			      {"ram_elsewhere", ram_elsewhere},
 			      {"serials_wrap", serials_wrap},
 			      {"errors", errors},

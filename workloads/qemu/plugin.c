@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A plugin for QEMU's TCG: the first store to each page in each epoch of a guest with one vCPU, as
- * lines (tracker.h) on a file descriptor that it inherits. Arguments: fd=N, epoch=INSTRUCTIONS,
- * ram=PAGES.
+ * lines (tracker.h) on a file descriptor that it inherits; with devices=1 accesses of devices, too.
+ * Arguments: fd=N, epoch=INSTRUCTIONS, ram=PAGES, devices=0|1.
  *
  * It sees what instructions store through the CPU's memory accesses. It does not see devices' DMA,
  * accessed and dirty bits that page walks set, and what the CPU stores on exceptions and
@@ -27,7 +27,8 @@ static struct tracker tracker;
 #if KVMSIM_QEMU_API == 1
 /* Asked for stores only, this version also brings loads; asked for loads, it brings the stores of
  * plain instructions without those of helpers. Both, and a look at each, is right. */
-#define STORES QEMU_MEM_RW
+#define STORES		 QEMU_MEM_RW
+#define STORES_AND_LOADS QEMU_MEM_RW
 static uint64_t insns;
 
 static bool counter_open(void)
@@ -51,7 +52,8 @@ static size_t bytes_of(const struct qemu_plugin_insn *insn, uint8_t *to, size_t 
 	return n;
 }
 #else
-#define STORES QEMU_MEM_W
+#define STORES		 QEMU_MEM_W
+#define STORES_AND_LOADS QEMU_MEM_RW
 static qemu_plugin_u64 insns;
 
 static bool counter_open(void)
@@ -88,12 +90,28 @@ static bool stored_page(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *pa
 	return true;
 }
 
+/* Whether it was a device that was accessed: then it is written down. */
+static bool device_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
+			    uint64_t time)
+{
+	struct qemu_plugin_hwaddr *addr = qemu_plugin_get_hwaddr(info, vaddr);
+
+	if (!addr || !qemu_plugin_hwaddr_is_io(addr))
+		return false;
+	tracker_device(&tracker, vcpu, time, qemu_plugin_mem_is_store(info),
+		       qemu_plugin_hwaddr_phys_addr(addr), qemu_plugin_hwaddr_device_name(addr));
+	return true;
+}
+
 /* @data: instructions of the block from this one on, which were counted before it. */
 static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	uint64_t page;
 
-	if (tracker.phase && stored_page(info, vaddr, &page))
+	if (!tracker.phase || (tracker.devices &&
+			       device_accessed(vcpu, info, vaddr, counted(vcpu) - (uintptr_t)data)))
+		return;
+	if (stored_page(info, vaddr, &page))
 		tracker_store(&tracker, vcpu, counted(vcpu) - (uintptr_t)data, page);
 }
 
@@ -126,6 +144,23 @@ static bool is_tagged(const uint8_t *c, size_t n)
 	       c[4] == 0 && c[5] == 0;
 }
 
+/* IN, OUT, INS and OUTS, after prefixes. */
+static bool is_port_io(const uint8_t *c, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (c[i] == 0x66 || c[i] == 0xf2 || c[i] == 0xf3 || (c[i] & 0xf0) == 0x40))
+		i++;
+	return i < n && ((c[i] >= 0xe4 && c[i] <= 0xe7) || (c[i] >= 0xec && c[i] <= 0xef) ||
+			 (c[i] >= 0x6c && c[i] <= 0x6f));
+}
+
+/* @data: its address, as far as 64 bits of a pointer go. */
+static void on_port_io(unsigned vcpu, void *data)
+{
+	tracker_port(&tracker, vcpu, counted(vcpu), (uintptr_t)data);
+}
+
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
@@ -137,8 +172,13 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		uint8_t code[16] = {0};
 		size_t len = bytes_of(insn, code, sizeof(code));
 
-		qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_CB_NO_REGS, STORES,
+		qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_CB_NO_REGS,
+						 tracker.devices ? STORES_AND_LOADS : STORES,
 						 (void *)(uintptr_t)(n - i));
+		if (tracker.devices && is_port_io(code, len))
+			qemu_plugin_register_vcpu_insn_exec_cb(
+				insn, on_port_io, QEMU_CB_NO_REGS,
+				(void *)(uintptr_t)qemu_plugin_insn_vaddr(insn));
 		if (is_byte(code, len))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_byte, QEMU_CB_NO_REGS,
 							       (void *)(uintptr_t)code[3]);
@@ -157,13 +197,14 @@ static void on_exit_of_qemu(qemu_plugin_id_t id, void *data)
 
 int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)
 {
-	unsigned long long fd = 0, epoch = 0, ram = 0;
+	unsigned long long fd = 0, epoch = 0, ram = 0, devices = 0;
 	FILE *out;
 
 	(void)info;
 	for (int i = 0; i < argc; i++) {
 		if (!sscanf(argv[i], "fd=%llu", &fd) && !sscanf(argv[i], "epoch=%llu", &epoch) &&
-		    !sscanf(argv[i], "ram=%llu", &ram)) {
+		    !sscanf(argv[i], "ram=%llu", &ram) &&
+		    !sscanf(argv[i], "devices=%llu", &devices)) {
 			fprintf(stderr, "kvmsim plugin: unknown argument %s\n", argv[i]);
 			return 1;
 		}
@@ -178,6 +219,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **
 			"kvmsim plugin: descriptor %llu cannot be written to, or no memory\n", fd);
 		return 1;
 	}
+	tracker.devices = devices;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
 	qemu_plugin_register_atexit_cb(id, on_exit_of_qemu, NULL);
 	return 0;

@@ -11,6 +11,9 @@
  *				first 3 N pages of FILE; then again to each; then again in another
  *				phase
  *
+ *	tell -t K N		connects to port 7 of 10.0.2.100, which says each byte again, and
+ *does 50 transactions of one byte each way, then N more in phase K
+ *
  * Without a library, so that it runs in any guest and is small.
  */
 #include <stdbool.h>
@@ -160,6 +163,50 @@ static void pages(size_t n, volatile char *file)
 	say("mark 0\n");
 }
 
+/* ---- transactions ---- */
+
+struct address { /* struct sockaddr_in */
+	uint16_t family;
+	uint8_t port[2], host[4], zero[8];
+};
+static const struct address echo = {.family = 2, .port = {0, 7}, .host = {10, 0, 2, 100}};
+#define WARM 50
+
+static void transact(long fd, size_t n)
+{
+	char byte = 'x';
+
+	for (size_t i = 0; i < n; i++)
+		if (call6(SYS_write, fd, (long)&byte, 1, 0, 0, 0) != 1 ||
+		    call6(SYS_read, fd, (long)&byte, 1, 0, 0, 0) != 1)
+			complain("tell: the connection ended\n");
+}
+
+static void transactions(const char *mark, size_t n)
+{
+	long fd = call6(SYS_socket, 2, 1, 0, 0, 0, 0); /* AF_INET, SOCK_STREAM */
+	int one = 1;
+
+	if (fd < 0 || call6(SYS_connect, fd, (long)&echo, sizeof(echo), 0, 0, 0) ||
+	    call6(SYS_setsockopt, fd, 6, 1, (long)&one, sizeof(one), 0)) /* TCP_NODELAY */
+		complain("tell: no connection\n");
+	transact(fd, WARM);
+	say("mark ");
+	say(mark);
+	say("\n");
+	transact(fd, n);
+	say("mark 0\n");
+}
+
+static size_t number(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n = 10 * n + (*s - '0');
+	return n;
+}
+
 static bool is(const char *s, const char *option)
 {
 	return s && s[0] == option[0] && s[1] == option[1] && !s[2];
@@ -179,11 +226,14 @@ void tell_main(long *stack)
 		leave(0);
 	}
 	if (is(argv[0], "-p") && argv[1] && argv[2]) {
-		for (const char *s = argv[1]; *s; s++)
-			n = 10 * n + (*s - '0');
+		n = number(argv[1]);
 		if (n > MAX_PAGES || call6(SYS_mlock, (long)own, sizeof(own), 0, 0, 0, 0))
 			complain("tell: that many pages cannot be locked\n");
 		pages(n, map(argv[2], 3 * n * PAGE));
+		leave(0);
+	}
+	if (is(argv[0], "-t") && argv[1] && argv[2]) {
+		transactions(argv[1], number(argv[2]));
 		leave(0);
 	}
 	if (is(argv[0], "-m") && argv[1]) {

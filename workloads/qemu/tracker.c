@@ -88,6 +88,36 @@ void tracker_first_store(struct tracker *t, unsigned vcpu, uint64_t time, uint64
 	t->lines++;
 }
 
+/* ---- devices ---- */
+
+#define LOCAL_APIC_PAGE 0xfee00
+
+void tracker_device(struct tracker *t, unsigned vcpu, uint64_t time, bool write, uint64_t gpa,
+		    const char *name)
+{
+	if (!t->phase)
+		return;
+	if (gpa >> 12 == LOCAL_APIC_PAGE) {
+		t->apic++;
+		return;
+	}
+	fprintf(t->out, "%" PRIu64 " %u %c %" PRIx64 " ", time, vcpu, write ? 'w' : 'r', gpa >> 12);
+	if (!strncmp(name, "anon", 4)) /* and the address of what has no name in QEMU */
+		name = "anon";
+	for (; *name; name++)
+		fputc(*name > ' ' && *name <= '~' ? *name : '_', t->out);
+	fprintf(t->out, "+%x\n", (unsigned)(gpa & 0xfff));
+	t->accesses++;
+}
+
+void tracker_port(struct tracker *t, unsigned vcpu, uint64_t time, uint64_t pc)
+{
+	if (!t->phase)
+		return;
+	fprintf(t->out, "%" PRIu64 " %u p %" PRIx64 "\n", time, vcpu, pc);
+	t->accesses++;
+}
+
 /* ---- the guest's words ---- */
 
 static bool hex(const char **s, uint64_t *out)
@@ -162,6 +192,8 @@ void tracker_tagged(struct tracker *t, uint64_t page)
 
 void tracker_close(struct tracker *t)
 {
+	if (t->devices)
+		fprintf(t->out, "# accesses %" PRIu64 " %" PRIu64 "\n", t->accesses, t->apic);
 	fprintf(t->out, "# end %" PRIu64 " %" PRIu64 "\n", t->lines, t->outside);
 	fflush(t->out);
 	free(t->stamp);

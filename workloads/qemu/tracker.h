@@ -17,12 +17,18 @@
  *	# guest WORDS			any other words of the guest
  *	# epoch PHASE RAM VRAM full|cut	pages of an epoch that is over, counted apart from the lines
  *	# error WORDS			this recording is of no use
+ *	# accesses LINES APIC		with devices: lines of accesses and port I/O; accesses of
+ *					the local APIC, which KVM has in the kernel: no lines
  *	# end LINES OUTSIDE		the last line: store lines written, first stores elsewhere
  *
  * The guest speaks by no-ops with a byte in them (tell.c). Its words, each ended by a newline:
  * "mark K" begins phase K, 0 ends one; "ram GFN" and "vram GFN PAGES" (hexadecimal) name the page
  * that its next tagged store goes to. Pages are recorded in phases only, in one vCPU's time: guest
  * instructions. A page as the plugin sees it is its place in QEMU's RAM before QEMU 8.
+ *
+ * With devices there is a line for each access of a device in a phase, too, "TIME VCPU r|w GFN
+ * NAME+OFFSET" (offset in the page), and "TIME VCPU p PC" for each instruction of port I/O, whose
+ * port is in a register and not seen.
  */
 #define TRACKER_PAGES (1u << 22) /* that the plugin may see: 16 GiB */
 
@@ -40,6 +46,8 @@ struct tracker {
 	bool ram_told, failed;
 	uint64_t in_ram, in_vram; /* pages of the open epoch */
 	uint64_t lines, outside;
+	bool devices;		 /* accesses of devices are written */
+	uint64_t accesses, apic; /* lines of them; those of the local APIC, without */
 	enum tracker_place told; /* that the next tagged store shows */
 	uint64_t told_gfn, told_pages;
 	char words[256];
@@ -54,6 +62,12 @@ void tracker_byte(struct tracker *t, uint64_t time, uint8_t byte);
 void tracker_tagged(struct tracker *t, uint64_t page);
 /* A store to a page that is not known to have been stored to in this epoch. */
 void tracker_first_store(struct tracker *t, unsigned vcpu, uint64_t time, uint64_t page);
+/* An access of a device's register at @gpa, and an instruction of port I/O at guest address @pc, in
+ * a phase; other times nothing is written. Blanks in @name are written as _, of a
+ * name that QEMU made from an address only "anon" is written. */
+void tracker_device(struct tracker *t, unsigned vcpu, uint64_t time, bool write, uint64_t gpa,
+		    const char *name);
+void tracker_port(struct tracker *t, unsigned vcpu, uint64_t time, uint64_t pc);
 /* The last line; frees what tracker_open() took. */
 void tracker_close(struct tracker *t);
 

@@ -106,7 +106,8 @@ static int check_gates(const struct command *c, const struct compare *result)
 
 static int show(const struct command *c, const struct compare *result)
 {
-	const enum mmu_kind mmu = run_mmu(c->preset, c->args.opts.run.long_mode);
+	const enum mmu_kind mmu =
+		run_mmu(c->preset, c->args.opts.run.long_mode, c->args.opts.run.nested);
 	const struct compare_view view = {.opts = &c->args.opts,
 					  .c = result,
 					  .preset = c->preset,

@@ -332,7 +332,7 @@ static int migrate(const struct args *a, struct converge_run *x, struct run_inpu
 	x->o.n_vcpus = in->n_vcpus;
 	/* the input's own goes with it */
 	x->o.preset = preset ? preset->name : in->preset ? in->preset : "6.1-shadow";
-	x->o.paging = run_mmu(in->preset, false) == MMU_TDP ? PAGING_TDP : PAGING_SHADOW;
+	x->o.paging = run_mmu(in->preset, false, false) == MMU_TDP ? PAGING_TDP : PAGING_SHADOW;
 	x->o.profile = a->o.profile;
 	x->o.seed = a->run.seed;
 	err = precopy_run(&x->o, &x->r);
@@ -341,7 +341,7 @@ static int migrate(const struct args *a, struct converge_run *x, struct run_inpu
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted");
 	if (!err)
-		run_note_fallback(x->o.dirty, run_mmu(in->preset, false));
+		run_note_fallback(x->o.dirty, run_mmu(in->preset, false, false));
 	if (!err && run_input_torn(in))
 		cli_warn("%s: the trace ended early; the guest begins anew there", in->name);
 	return err;

@@ -26,6 +26,13 @@ static void param_row(struct table *t, const char *name, uint64_t def, uint64_t 
 	table_cell(t, "%s", help);
 }
 
+static void word_row(struct table *t, const struct workload_param *p)
+{
+	table_cell(t, "    %s=%s", p->name, p->words[p->def]);
+	table_cell(t, "%s", "a word");
+	table_cell(t, "%s", p->help);
+}
+
 static int print_policies(enum policy_family family)
 {
 	struct table *t = table_create("lll");
@@ -93,7 +100,10 @@ static int print_workloads(void)
 		table_cell(t, "%s", "");
 		table_cell(t, "%s", w->summary);
 		for (const struct workload_param *p = w->params; p->name; p++)
-			param_row(t, p->name, p->def, p->min, p->max, p->help);
+			if (p->words)
+				word_row(t, p);
+			else
+				param_row(t, p->name, p->def, p->min, p->max, p->help);
 	}
 	int err = table_print(t, stdout);
 

@@ -176,7 +176,8 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 		 text(opts->run.trace ? opts->run.trace : opts->run.scenario));
 	json_put(o, "slot", text(opts->run.slot ? opts->run.slot : "all"));
 	json_put(o, "kernel", text(v->preset));
-	json_put(o, "mmu", text(mmu_kind_name(run_mmu(v->preset, opts->run.long_mode))));
+	json_put(o, "mmu",
+		 text(mmu_kind_name(run_mmu(v->preset, opts->run.long_mode, opts->run.nested))));
 	json_put(o, "cpu", text(run_cpu(&opts->run)));
 	json_put(profile, "name", text(profile_name(opts->run.profile)));
 	json_put(profile, "machine", text(profile_machine(opts->run.profile)));
@@ -185,6 +186,7 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 	json_put(o, "profile", profile);
 	json_put(o, "interval", json_u64(v->interval));
 	json_put(o, "long_mode", json_boolean(opts->run.long_mode));
+	json_put(o, "nested", json_boolean(opts->run.nested));
 	json_put(o, "running", json_boolean(opts->run.running));
 	json_put(o, "disable_after", json_u64(opts->run.disable_after));
 	run_memory_json(o, &opts->run);

@@ -302,8 +302,8 @@ static void print_head(const struct compare_view *v, FILE *to)
 	fprintf(to, "%s, slot %s,\nkernel %s%s%s on %s, CPU %s, profile %s (%s)\n",
 		o->run.trace ? o->run.trace : o->run.scenario, o->run.slot ? o->run.slot : "all",
 		v->preset, o->run.spte ? " with " : "", o->run.spte ? o->run.spte : "",
-		mmu_kind_name(run_mmu(v->preset, o->run.long_mode)), run_cpu(&o->run),
-		profile_name(o->run.profile), profile_unit(o->run.profile));
+		mmu_kind_name(run_mmu(v->preset, o->run.long_mode, o->run.nested)),
+		run_cpu(&o->run), profile_name(o->run.profile), profile_unit(o->run.profile));
 	fprintf(to, "%" PRIu32 " replicates, seed %" PRIu64, o->replicates, o->run.seed);
 	if (v->interval)
 		fprintf(to, ", a collection every %s instructions%s", out_u64(a, v->interval),

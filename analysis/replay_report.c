@@ -39,7 +39,7 @@ void replay_warn(const struct run_opts *o, const struct run_result *r)
 	const struct unpriced u = unpriced(o, r);
 
 	unpriced_warn(&u);
-	run_note_fallback(o->dirty, run_mmu(r->preset, o->long_mode));
+	run_note_fallback(o->dirty, run_mmu(r->preset, o->long_mode, o->nested));
 }
 
 /* ---- tables ---- */
@@ -209,8 +209,9 @@ int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 
 	fprintf(to, "%s under %s%s%s, preset %s, MMU %s, CPU %s, priced as %s\n\n",
 		o->trace ? o->trace : o->scenario, o->dirty, o->spte ? " and " : "",
-		o->spte ? o->spte : "", r->preset, mmu_kind_name(run_mmu(r->preset, o->long_mode)),
-		run_cpu(o), profile_machine(o->profile));
+		o->spte ? o->spte : "", r->preset,
+		mmu_kind_name(run_mmu(r->preset, o->long_mode, o->nested)), run_cpu(o),
+		profile_machine(o->profile));
 	int err = print_calls(o, r, to);
 
 	err = err ? err : print_figures(o, r, to);
@@ -398,7 +399,7 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 
 	json_put(j, "provenance", json_provenance(o, r));
 	json_put(j, "dirty", json_string(o->dirty));
-	json_put(j, "mmu", json_string(mmu_kind_name(run_mmu(r->preset, o->long_mode))));
+	json_put(j, "mmu", json_string(mmu_kind_name(run_mmu(r->preset, o->long_mode, o->nested))));
 	run_evidence_json(j, o, o->dirty, r->preset);
 	unpriced_json(&u, j);
 	json_put(j, "preset", json_string(r->preset));
@@ -410,6 +411,7 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 	json_put(j, "interval", json_u64(r->interval));
 	json_put(j, "phase", json_u64(o->phase));
 	json_put(j, "long_mode", json_boolean(o->long_mode));
+	json_put(j, "nested", json_boolean(o->nested));
 	json_put(j, "running", json_boolean(o->running));
 	json_put(j, "disable_after", json_u64(o->disable_after));
 	run_memory_json(j, o);

@@ -12,11 +12,13 @@
 #include "model/policy/preset.h"
 #include "model/sim/profile.h"
 
-enum mmu_kind run_mmu(const char *preset, bool long_mode)
+enum mmu_kind run_mmu(const char *preset, bool long_mode, bool nested)
 {
 	const struct kvm_preset *p = preset_find(preset);
 
-	return p && p->tdp_mmu ? MMU_TDP : long_mode ? MMU_SHADOW_LONG64 : MMU_SHADOW_FLAT32;
+	if (p && p->tdp_mmu)
+		return MMU_TDP;
+	return nested ? MMU_TDP_RMAP : long_mode ? MMU_SHADOW_LONG64 : MMU_SHADOW_FLAT32;
 }
 
 void run_snapshot(const struct guest_run *run, struct run_result *r)
@@ -197,21 +199,22 @@ static int create(struct guest_run *run, struct cache **cache)
 	err = err ? err : cache_create(o->profile, o->errors, cache);
 	if (err)
 		return err;
-	const struct kvm_vm_opts vo = {.sim = run->sim,
-				       .paging = run_mmu(run->in->preset, o->long_mode) == MMU_TDP
-							 ? PAGING_TDP
-							 : PAGING_SHADOW,
-				       .mode = o->long_mode ? GUEST_LONG64 : GUEST_FLAT32,
-				       .preset = run->in->preset,
-				       .dirty = o->dirty,
-				       .spte = o->spte,
-				       .invalidations = o->invalidations,
-				       .personality = o->personality,
-				       .eager_page_split = o->eager_page_split,
-				       .cache = *cache,
-				       .watch = &run->watch.watch,
-				       .background_sps = o->shadow_pages,
-				       .check = run->check};
+	const struct kvm_vm_opts vo = {
+		.sim = run->sim,
+		.paging = run_mmu(run->in->preset, o->long_mode, o->nested) >= MMU_TDP_RMAP
+				  ? PAGING_TDP
+				  : PAGING_SHADOW,
+		.mode = o->long_mode ? GUEST_LONG64 : GUEST_FLAT32,
+		.preset = run->in->preset,
+		.dirty = o->dirty,
+		.spte = o->spte,
+		.invalidations = o->invalidations,
+		.personality = o->personality,
+		.eager_page_split = o->eager_page_split,
+		.cache = *cache,
+		.watch = &run->watch.watch,
+		.background_sps = o->shadow_pages,
+		.check = run->check};
 
 	run_watch_init(&run->watch);
 	err = kvm_create_vm(&vo, &run->kvm);

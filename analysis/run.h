@@ -32,7 +32,7 @@ struct run_opts {
 	const char *preset;	 /* NULL: 6.1-shadow */
 	const char *personality; /* of the CPU, "tcg" (NULL), "amd", "intel", ... */
 	const char *dirty;	 /* policy with parameters */
-	uint64_t invalidations; /* of MMU notifiers, that the VM has had before */
+	uint64_t invalidations;	 /* of MMU notifiers, that the VM has had before */
 	const char *spte;	 /* the same; NULL: the preset's */
 	const char *slot;	 /* name of the slot to log; NULL or "all": every slot */
 	const struct profile *profile;
@@ -42,6 +42,7 @@ struct run_opts {
 	uint64_t seed;
 	uint32_t replicate;
 	bool long_mode;		/* the guest pages: 64 bits, 2M PTEs, one to one */
+	bool nested;		/* nested paging over shadow pages and rmaps; see run_mmu() */
 	bool running;		/* the vCPUs run on while the VMM collects; see below */
 	uint64_t disable_after; /* running: logging goes off after so many collections; 0: never */
 	unsigned host_level;	/* of every slot's host pages; 0: as the input says, else 4 KiB */
@@ -69,8 +70,8 @@ struct run_opts {
  */
 
 /* run_model() replays every input as a guest that does not page, or in @long_mode: under shadow
- * paging (npt=0), or under nested paging where the preset's is the TDP MMU. */
-enum mmu_kind run_mmu(const char *preset, bool long_mode);
+ * paging (npt=0), or under nested paging where the preset's is the TDP MMU, or with @nested. */
+enum mmu_kind run_mmu(const char *preset, bool long_mode, bool nested);
 
 /* One GET_DIRTY_LOG of one slot, and the CLEARs that a policy asks for. */
 struct run_collection {

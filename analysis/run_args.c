@@ -21,6 +21,7 @@ enum {
 	OPT_SEED,
 	OPT_STORE,
 	OPT_LONG_MODE,
+	OPT_NESTED,
 	OPT_RUNNING,
 	OPT_DISABLE_AFTER,
 	OPT_HOST_PAGES,
@@ -44,6 +45,7 @@ static const struct option common[] = {
 	{"seed", required_argument, NULL, OPT_SEED},
 	{"store", required_argument, NULL, OPT_STORE},
 	{"long-mode", no_argument, NULL, OPT_LONG_MODE},
+	{"nested", no_argument, NULL, OPT_NESTED},
 	{"running", no_argument, NULL, OPT_RUNNING},
 	{"disable-after", required_argument, NULL, OPT_DISABLE_AFTER},
 	{"host-pages", required_argument, NULL, OPT_HOST_PAGES},
@@ -133,6 +135,9 @@ static bool parse_common(struct run_args *a, int opt, const char *name)
 	case OPT_STORE:
 		a->store = optarg;
 		break;
+	case OPT_NESTED:
+		a->run->nested = true;
+		break;
 	case OPT_LONG_MODE:
 		a->run->long_mode = true;
 		break;
@@ -182,12 +187,13 @@ static int parse_rest(struct run_args *a, int argc, char **argv)
 		return cli_usage(a->verb, "%s is missing", a->dirty ? "--profile" : "--dirty");
 	if (a->run->disable_after && !a->run->running)
 		return cli_usage(a->verb, "--disable-after goes with --running");
-	if (a->store && (a->run->running || a->run->long_mode))
+	if (a->store && (a->run->running || a->run->long_mode || a->run->nested))
 		return cli_usage(a->verb, "--store and --%s exclude each other",
-				 a->run->running ? "running" : "long-mode");
-	if (a->store &&
-	    (a->run->host_level || a->run->host_memory || a->run->eager_page_split ||
-	     a->run->spte || a->run->invalidations))
+				 a->run->running  ? "running"
+				 : a->run->nested ? "nested"
+						  : "long-mode");
+	if (a->store && (a->run->host_level || a->run->host_memory || a->run->eager_page_split ||
+			 a->run->spte || a->run->invalidations))
 		return cli_usage(a->verb, "--store excludes --host-pages, --host-memory, "
 					  "--eager-page-split, --spte and --invalidations");
 	if (a->json && a->csv)

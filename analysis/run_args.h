@@ -52,6 +52,8 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	"  --long-mode           a 64-bit guest with 2M pages, one to one; without it the guest "  \
 	"does\n"                                                                                   \
 	"                        not page, and no slot may end above 4 GiB\n"                      \
+	"  --nested              nested paging (EPT, NPT) where the era has shadow paging by "     \
+	"default\n"                                                                                \
 	"  --running             the vCPUs run on while logging is turned on and the log "         \
 	"collected\n"                                                                              \
 	"  --disable-after N     with --running: logging is turned off after N collections\n"      \

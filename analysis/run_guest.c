@@ -195,11 +195,39 @@ static int set_log(struct guest_run *run, struct task *t, bool on)
 	return err;
 }
 
-/* Page tables that map all up to the last slot's end one to one, with 2M PTEs, in a slot of their
- * own behind it. Entries are as an OS leaves them: P, W, U, A; leaves D and PS, too. */
+/* Where PCs have their devices' registers: the last 32 MiB below 4 GiB. */
+#define DEVICES_GFN    0xfe000ull
+#define DEVICES_END    0x100000ull
+#define DEVICES_TABLES ((DEVICES_END - DEVICES_GFN) >> 9)
+
+static bool has_devices(const struct guest_run *run)
+{
+	for (uint32_t i = 0; i < run->in->n_slots; i++) {
+		const struct run_slot *s = &run->in->slots[i];
+
+		if (s->base_gfn < DEVICES_END && s->base_gfn + s->npages > DEVICES_GFN)
+			return false;
+	}
+	return true;
+}
+
+/* Registers are mapped by pages of 4 KiB, as an OS does: tables from gpa @pt on. */
+static void make_device_tables(struct guest_run *run, uint64_t pd, uint64_t pt)
+{
+	for (uint64_t i = 0; i < DEVICES_TABLES; i++)
+		kvm_write_guest_u64(run->kvm, pd + ((DEVICES_GFN >> 9) + i) * 8,
+				    (pt + (i << 12)) | 0x27);
+	for (uint64_t gfn = DEVICES_GFN; gfn < DEVICES_END; gfn++)
+		kvm_write_guest_u64(run->kvm, pt + (gfn - DEVICES_GFN) * 8, gfn << 12 | 0x67);
+}
+
+/* Page tables that map all up to the last slot's end, and up to 4 GiB, one to one, with 2M PTEs
+ * where there is memory, in a slot of their own behind the last. Entries are as an OS leaves them:
+ * P, W, U, A; leaves D and PS, too. */
 static int make_tables(struct guest_run *run, struct task *t)
 {
 	struct kvm_memory_region r = {.slot = run->in->n_slots, .host_populated = true};
+	bool devices = has_devices(run);
 	uint64_t end = 0, gibs, pd;
 
 	for (uint32_t i = 0; i < run->in->n_slots; i++) {
@@ -208,8 +236,9 @@ static int make_tables(struct guest_run *run, struct task *t)
 		end = s->base_gfn + s->npages > end ? s->base_gfn + s->npages : end;
 	}
 	gibs = (end + (1 << 18) - 1) >> 18;
+	gibs = devices && gibs < 4 ? 4 : gibs;
 	r.base_gfn = (end + 511) / 512 * 512;
-	r.npages = 2 + gibs;
+	r.npages = 2 + gibs + (devices ? DEVICES_TABLES : 0);
 	run->cr3 = r.base_gfn << 12;
 	pd = run->cr3 + 0x2000;
 	kvm_write_guest_u64(run->kvm, run->cr3, (run->cr3 + 0x1000) | 0x27);
@@ -217,6 +246,8 @@ static int make_tables(struct guest_run *run, struct task *t)
 		kvm_write_guest_u64(run->kvm, run->cr3 + 0x1000 + i * 8, (pd + (i << 12)) | 0x27);
 	for (uint64_t i = 0; i < gibs * 512; i++)
 		kvm_write_guest_u64(run->kvm, pd + i * 8, i << 21 | 0xe7);
+	if (devices)
+		make_device_tables(run, pd, pd + (gibs << 12));
 	return kvm_set_user_memory_region(t, run->kvm, &r);
 }
 

@@ -39,13 +39,14 @@ static const struct policy_proof *proof(const char *dirty, const char *preset, c
 
 const char *run_evidence(const struct run_opts *opts, const char *dirty, const char *preset)
 {
-	return policy_evidence_name(
-		proof(dirty, preset, run_cpu(opts))->on[run_mmu(preset, opts->long_mode)]);
+	return policy_evidence_name(proof(dirty, preset, run_cpu(opts))
+					    ->on[run_mmu(preset, opts->long_mode, opts->nested)]);
 }
 
 char *run_evidence_text(const struct run_opts *opts, const char *dirty, const char *preset)
 {
-	return evidence_text(dirty, preset, run_cpu(opts), run_mmu(preset, opts->long_mode));
+	return evidence_text(dirty, preset, run_cpu(opts),
+			     run_mmu(preset, opts->long_mode, opts->nested));
 }
 
 enum policy_evidence evidence_on(const char *dirty, const char *preset, const char *cpu,
@@ -97,7 +98,7 @@ int run_print_spte_evidence(const struct run_opts *opts, const char *preset, con
 	if (!opts->spte)
 		return 0;
 	text = proof_text(proof_of(FAMILY_SPTE, opts->spte, preset, run_cpu(opts)),
-			  run_mmu(preset, opts->long_mode));
+			  run_mmu(preset, opts->long_mode, opts->nested));
 	if (!text)
 		return KVMSIM_ENOMEM;
 	fprintf(to, "%s%s: %s.\n", lead, opts->spte, text);
@@ -108,7 +109,7 @@ int run_print_spte_evidence(const struct run_opts *opts, const char *preset, con
 void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty,
 		       const char *preset)
 {
-	enum mmu_kind mmu = run_mmu(preset, opts->long_mode);
+	enum mmu_kind mmu = run_mmu(preset, opts->long_mode, opts->nested);
 	const struct policy_proof *p = proof(dirty, preset, run_cpu(opts));
 	json_t *elsewhere = json_object();
 

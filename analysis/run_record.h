@@ -41,7 +41,8 @@ int run_keep(const char *path, struct store **store, const struct run_opts *opts
 	     const struct run_result *r, const double metric[N_METRICS],
 	     const struct kvmsim_errsink *errors);
 
-/* Members host_pages, host_memory, eager_page_split, spte and invalidations: what the options said, null: nothing.
+/* Members host_pages, host_memory, eager_page_split, spte and invalidations: what the options said,
+ * null: nothing.
  */
 void run_memory_json(struct json_t *o, const struct run_opts *opts);
 

@@ -11,6 +11,7 @@ struct round_ops {
 	struct guest_op *ops;
 	size_t n, room;
 	uint64_t base_gpa; /* of the target slot */
+	uint64_t waiting;  /* instructions' time of all waits; their ops have OP_NONE */
 	bool failed;	   /* no memory */
 };
 
@@ -46,6 +47,23 @@ void round_access(struct round_ops *out, enum guest_op_kind kind, uint64_t offse
 		*op = (struct guest_op){.arg = out->base_gpa + offset, .len = len, .kind = kind};
 }
 
+void round_device(struct round_ops *out, enum guest_op_kind kind, uint64_t at, uint16_t len)
+{
+	struct guest_op *op = append(out);
+
+	if (op)
+		*op = (struct guest_op){.arg = at, .len = len, .kind = kind};
+}
+
+void round_wait(struct round_ops *out, uint32_t insns)
+{
+	struct guest_op *op = append(out);
+
+	if (op)
+		*op = (struct guest_op){.gap = insns, .kind = OP_NONE};
+	out->waiting += insns;
+}
+
 int scenario_check_round(const struct scenario *s, uint64_t accesses,
 			 const struct kvmsim_errsink *errors)
 {
@@ -74,6 +92,7 @@ static long generate(void *ctx, const struct guest_op **ops)
 		return 0;
 	rng_init(&common, g->seed, g->replicate, "guest.common");
 	g->out.n = 0;
+	g->out.waiting = 0;
 	struct guest_op *op = append(&g->out);
 
 	if (op)
@@ -81,12 +100,16 @@ static long generate(void *ctx, const struct guest_op **ops)
 	g->s->workload->round(g->s, g->vcpu, g->round, &g->rng, &common, &g->out);
 	g->round++;
 
-	/* the round's instructions are spread evenly over the accesses and the end */
-	uint64_t gap = g->s->interval / (g->out.n ? g->out.n : 1);
+	/* the round's instructions but those of waits are spread evenly over the accesses and the
+	 * end */
+	uint64_t left = g->s->interval - g->out.waiting;
+	uint64_t gap = left / (g->out.n ? g->out.n : 1);
 
-	for (size_t i = 1; i < g->out.n; i++)
-		g->out.ops[i].gap = (uint32_t)gap;
-	uint64_t rest = g->s->interval - gap * (g->out.n - 1);
+	for (size_t i = 1; i < g->out.n; i++) {
+		g->out.ops[i].gap += (uint32_t)gap;
+		left -= gap;
+	}
+	uint64_t rest = left;
 
 	op = append(&g->out);
 	if (g->out.failed)

@@ -12,10 +12,8 @@
 #include "workloads/scenario_file.h"
 
 static const struct workload *const workloads[] = {
-	&workload_framebuffer,
-	&workload_migration,
-	&workload_pagelist,
-	&workload_writer,
+	&workload_framebuffer, &workload_migration, &workload_pagelist,
+	&workload_tcp_rr,      &workload_writer,
 };
 
 size_t workload_count(void)
@@ -118,12 +116,33 @@ static int find_slot(const struct parser *p, const struct entry *e, const struct
 			  e->line, e->key, e->value);
 }
 
+/* One of the words that stand for the values of @w. */
+static int parse_word(const struct parser *p, const struct entry *e, const struct workload_param *w,
+		      uint64_t *out)
+{
+	char all[128] = "";
+
+	for (uint64_t i = 0; w->words[i]; i++) {
+		size_t used = strlen(all);
+
+		if (!strcmp(w->words[i], e->value)) {
+			*out = i;
+			return 0;
+		}
+		snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "", w->words[i]);
+	}
+	return kvmsim_err(p->errors, KVMSIM_EPARSE, "%s:%u: %s = %s: expected one of %s", p->path,
+			  e->line, e->key, e->value, all);
+}
+
 /* A key of the workload's own. KVMSIM_ENOENT: it has none of that name; no message. */
 static int parse_param(const struct parser *p, const struct entry *e, struct scenario *s)
 {
 	const struct workload_param *w = s->workload->params;
 
 	for (size_t i = 0; w[i].name; i++) {
+		if (!strcmp(w[i].name, e->key) && w[i].words)
+			return parse_word(p, e, &w[i], &s->param[i]);
 		if (!strcmp(w[i].name, e->key))
 			return parse_u64(p, e->line, e->key, e->value, w[i].min, w[i].max,
 					 &s->param[i]);
@@ -200,7 +219,7 @@ static int find_workload(const struct parser *p, struct scenario *s)
 	if (!s->workload) {
 		kvmsim_err(p->errors, KVMSIM_EPARSE,
 			   "%s:%u: no workload '%s'; there are framebuffer, migration, pagelist, "
-			   "writer",
+			   "tcp_rr, writer",
 			   p->path, e->line, e->value);
 		return KVMSIM_EPARSE;
 	}

@@ -17,7 +17,7 @@
  * policies see the same guest.
  *
  *	[scenario]
- *	workload = framebuffer | migration | pagelist | writer
+ *	workload = framebuffer | migration | pagelist | tcp_rr | writer
  *	preset   = 2.6.36              ; optional: the run's preset unless --kernel is given
  *	vcpus    = 1
  *	slots    = ram:0:261888 vram:0xfd000:4096     ; name:base gfn:pages[:4k|2m|1g]
@@ -46,6 +46,7 @@ struct workload_param {
 	const char *name;
 	uint64_t def, min, max;
 	const char *help;
+	const char *const *words; /* of the values from 0 on, ended by NULL; NULL: numbers */
 };
 
 struct scenario;
@@ -115,7 +116,12 @@ int scenario_check_round(const struct scenario *s, uint64_t accesses,
 /* Appends one access of @len bytes at byte @offset of the target slot. */
 void round_access(struct round_ops *out, enum guest_op_kind kind, uint64_t offset, uint16_t len);
 
+/* Appends one of a device: OP_MMIO_READ and OP_MMIO_WRITE at gpa @at, OP_PIO of port @at. */
+void round_device(struct round_ops *out, enum guest_op_kind kind, uint64_t at, uint16_t len);
+/* Appends a wait of @insns guest instructions' time, of the round's interval. */
+void round_wait(struct round_ops *out, uint32_t insns);
+
 extern const struct workload workload_framebuffer, workload_migration, workload_pagelist,
-	workload_writer;
+	workload_tcp_rr, workload_writer;
 
 #endif

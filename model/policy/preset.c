@@ -20,6 +20,11 @@
 	.dirty = "mask", .spte = "mmio-spte", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,            \
 	.emulator_retry = true, .hash_shift = 10, .slot_bitmap = true
 
+/* The emulator's second try came with 3.3, as did the bitmap's snapshots; MMIO sptes with 3.1. */
+#define LINUX_3_0                                                                                  \
+	.dirty = "walk", .bitmap = BITMAP_SWAP, .prefetch = 8, .hash_shift = 10,                   \
+	.slot_bitmap = true, .protect_by_walk = true
+
 static const struct kvm_preset presets[] = {
 	{
 		.name = "6.1-shadow",
@@ -105,6 +110,19 @@ static const struct kvm_preset presets[] = {
 		.name = "3.5",
 		.summary = "Linux 3.5: a dirty log call protects by the bits that it takes",
 		LINUX_3_5,
+	},
+	{
+		.name = "3.1",
+		.summary = "Linux 3.1: as 3.0, with MMIO sptes",
+		LINUX_3_0,
+		.spte = "mmio-spte",
+	},
+	{
+		.name = "3.0",
+		.summary = "Linux 3.0: a dirty log call walks the shadow pages; nothing is "
+			   "remembered of devices",
+		LINUX_3_0,
+		.spte = "none",
 	},
 	{
 		/* Prefetching came with 2.6.37, fast page faults with 3.6, the slot's rmaps took

@@ -225,8 +225,10 @@ static void long_mode_counts(void)
 		run_result_free(&r);
 	}
 	unlink(path);
-	CU_ASSERT_EQUAL(run_mmu("6.1-shadow", true), MMU_SHADOW_LONG64);
-	CU_ASSERT_EQUAL(run_mmu("6.1-tdp", true), MMU_TDP);
+	CU_ASSERT_EQUAL(run_mmu("6.1-shadow", true, false), MMU_SHADOW_LONG64);
+	CU_ASSERT_EQUAL(run_mmu("6.1-tdp", true, false), MMU_TDP);
+	CU_ASSERT_EQUAL(run_mmu("3.1", true, true), MMU_TDP_RMAP);
+	CU_ASSERT_EQUAL(run_mmu("6.1-tdp", true, true), MMU_TDP);
 }
 
 /* ---- beside running vCPUs ---- */

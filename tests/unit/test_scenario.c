@@ -68,7 +68,7 @@ static void refuses(void)
 	refuse("nonsense\n", KVMSIM_EPARSE, "s.ini:1: expected [section] or KEY = VALUE");
 	refuse("[scenario]\nworkload = games\n", KVMSIM_EPARSE,
 	       "s.ini:2: no workload 'games'; there are framebuffer, migration, "
-	       "pagelist, writer");
+	       "pagelist, tcp_rr, writer");
 	refuse("[scenario]\nworkload = pagelist\n", KVMSIM_EPARSE, "s.ini: no 'slots'");
 	refuse(HEAD "colour = 3\n", KVMSIM_EPARSE,
 	       "s.ini:4: unknown key 'colour' of workload pagelist");

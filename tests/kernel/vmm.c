@@ -247,8 +247,15 @@ static bool read_ops(struct ops_program *ops, const char *name)
 	return true;
 }
 
+/* What is written of a program. */
+enum wanted {
+	WANT_COUNTS, /* and costs, of modules that don't count */
+	WANT_COSTS,  /* and costs in any case */
+	WANT_TEXT
+};
+
 /* @name: of the program; NULL: parallel. */
-static void run(const struct machine *m, const char *name, bool text, const char *slot_pages,
+static void run(const struct machine *m, const char *name, enum wanted want, const char *slot_pages,
 		const char *pte)
 {
 	const struct mmu *mmu = m->mmu;
@@ -284,11 +291,11 @@ static void run(const struct machine *m, const char *name, bool text, const char
 			snprintf(path, sizeof(path), "/cases/%s.case", name);
 			program_read(&program, path);
 		}
-		if (text) {
+		if (want == WANT_TEXT) {
 			record(&opts, record_text, what);
 		} else {
 			record(&opts, record_events, what);
-			if (!m->mode.patched) /* counting costs, too */
+			if (want == WANT_COSTS || !m->mode.patched) /* counting costs, too */
 				record(&opts, record_costs, what);
 		}
 	} else {
@@ -320,13 +327,19 @@ static void run_plan(const char *path)
 			change_mmu(&m, first);
 		} else if (strcmp(word, "mode") == 0) {
 			change_mode(&next, first, strtok_r(NULL, "", &save));
-		} else if (strcmp(word, "run") == 0 || strcmp(word, "trace") == 0) {
+		} else if (strcmp(word, "run") == 0 || strcmp(word, "trace") == 0 ||
+			   strcmp(word, "cost") == 0) {
 			const char *slot_pages = strtok_r(NULL, " \t", &save);
-			run(&m, first, *word == 't', slot_pages, strtok_r(NULL, " \t", &save));
+			run(&m, first,
+			    *word == 't'   ? WANT_TEXT
+			    : *word == 'c' ? WANT_COSTS
+					   : WANT_COUNTS,
+			    slot_pages, strtok_r(NULL, " \t", &save));
 		} else if (strcmp(word, "parallel") == 0) {
-			run(&m, NULL, false, first, strtok_r(NULL, " \t", &save));
+			run(&m, NULL, WANT_COUNTS, first, strtok_r(NULL, " \t", &save));
 		} else {
-			die("plan: expected mode, mmu, run, trace or parallel, found '%s'", word);
+			die("plan: expected mode, mmu, run, cost, trace or parallel, found '%s'",
+			    word);
 		}
 	}
 }

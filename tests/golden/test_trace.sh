@@ -104,6 +104,24 @@ exits 2 "two slots overlap" "$k" import --vram-gfn 0x3ffff -o "$tmp/no.kvt" $exc
 exits 1 "303 lines, 301 events, 1 unknown, 1 damaged, 0 out of order; first damaged line 302" \
 	"$k" import --strict -o "$tmp/d.kvt" "$tmp/dirty.tr"
 
+# Recorded transactions: an e1000's interrupt reads its cause, turns interrupts off and on, and reads
+# the status after both; something is sent in each of the 2,000 transactions, over any device.
+"$k" info traces/recorded/tcp_rr-e1000.kvt >"$tmp/e1000"
+"$k" info traces/recorded/tcp_rr-virtio.kvt --per 2000 >"$tmp/virtio"
+"$k" info traces/recorded/tcp_rr-virtio-legacy.kvt >"$tmp/legacy"
+check "tcp_rr: the driver's order" awk '
+	$1 == "0xfebc00c0" { icr = $2 } $1 == "0xfebc00d8" { imc = $2 } $1 == "0xfebc00d0" { ims = $2 }
+	$1 == "0xfebc0008" { status = $2 } $1 == "0xfebc3818" { tdt = $2 } { gsub(",", "") }
+	END { gsub(",", "", icr); gsub(",", "", imc); gsub(",", "", ims); gsub(",", "", status)
+	      gsub(",", "", tdt)
+	      exit !(icr >= 2000 && icr <= 4100 && imc == icr && ims == icr && status == 2 * icr &&
+		     tdt >= 2000 && tdt < 2020) }' "$tmp/e1000"
+check "tcp_rr: virtio's doorbell" awk '
+	$1 == "0xfebfb004" { n = $NF } END { exit !(n >= 1 && n < 1.01) }' "$tmp/virtio"
+check "tcp_rr: legacy virtio's ports" awk '
+	$1 == "port" { gsub(",", ""); n[$2] = $3 } END { for (i in n) { sum += n[i]
+	if (n[i] >= 2000 && n[i] < 2020) sends++ } exit !(sends == 1 && sum >= 4000 && sum <= 6100) }' "$tmp/legacy"
+
 # A signal in the middle: the temporary file is removed, the status is 130.
 mkfifo "$tmp/fifo"
 "$k" import -o "$tmp/no.kvt" "$tmp/fifo" 2>"$tmp/err" &

@@ -7,12 +7,13 @@
 
 #include "analysis/cli.h"
 #include "analysis/evidence.h"
+#include "analysis/gain.h"
 #include "analysis/output.h"
 #include "analysis/timing_report.h"
 #include "model/sim/profile.h"
 
 /* What the program comes with, in the order of the years. */
-static const char *const committed[] = {"threads_2010_2013.ini", "kvm_pvm.ini",
+static const char *const committed[] = {"threads_2010_2013.ini", "mmio_2011.ini", "kvm_pvm.ini",
 					"eager_split_dirty_log_perf.ini",
 					"dirty_logging_history.ini"};
 #define N_COMMITTED  (sizeof(committed) / sizeof(*committed))
@@ -293,6 +294,7 @@ struct judged {
 	struct profile *profile;
 	struct evidence *evidence; /* or: */
 	struct timing *timing;
+	struct gain *gain;
 	struct evidence_judgement judgement;
 	struct timing_judgement *series;
 	size_t n_series;
@@ -327,8 +329,21 @@ static int judge_runs(const char *csv, uint64_t quick, struct judged *out)
 	return err;
 }
 
+static int judge_gain(const char *csv, const char *recipe_path, struct judged *out)
+{
+	int err = gain_open(recipe_path, &cli_errors, &out->gain);
+
+	err = err ? err : gain_load(out->gain, csv, &cli_errors);
+	err = err ? err : gain_predict(out->gain, &cli_errors);
+	out->pass = !err && out->gain->pass;
+	return err;
+}
+
 static int judge_one(const char *csv, const char *recipe_path, uint64_t quick, struct judged *out)
 {
+	if (gain_is(recipe_path))
+		return judge_gain(csv, recipe_path, out);
+
 	int err = recipe_open(recipe_path, &cli_errors, &out->recipe);
 
 	if (err)
@@ -346,6 +361,7 @@ static void judged_free(struct judged *j)
 		profile_free(j->profile);
 	evidence_free(j->evidence);
 	timing_free(j->timing);
+	gain_free(j->gain);
 	free(j->series);
 	recipe_free(j->recipe);
 }
@@ -357,14 +373,15 @@ static int print_tables(const struct judged *j, size_t n)
 	for (size_t i = 0; i < n && !err; i++) {
 		if (i)
 			printf("\n");
-		err = j[i].timing
+		err = j[i].gain ? gain_print(j[i].gain)
+		      : j[i].timing
 			      ? timing_print(j[i].timing, j[i].series, j[i].n_series, j[i].profile)
 			      : print_table(j[i].evidence, &j[i].judgement, j[i].profile);
 	}
 	return err;
 }
 
-/* The two kinds have different columns: the calls first. */
+/* The kinds have different columns: the calls first. */
 static void print_csvs(const struct judged *j, size_t n)
 {
 	bool heading = false;
@@ -380,6 +397,9 @@ static void print_csvs(const struct judged *j, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (j[i].timing)
 			timing_csv(j[i].timing);
+	for (size_t i = 0; i < n; i++)
+		if (j[i].gain)
+			gain_csv(j[i].gain);
 }
 
 static int print_files(const struct judged *j, size_t n, enum evidence_format format)
@@ -395,7 +415,8 @@ static int print_files(const struct judged *j, size_t n, enum evidence_format fo
 	files = json_array();
 	for (size_t i = 0; i < n; i++) {
 		json_t *file =
-			j[i].timing
+			j[i].gain ? gain_json(j[i].gain)
+			: j[i].timing
 				? timing_json(j[i].timing, j[i].series, j[i].n_series, j[i].profile)
 				: file_json(j[i].evidence, &j[i].judgement, j[i].profile);
 

@@ -26,11 +26,11 @@ static void param_row(struct table *t, const char *name, uint64_t def, uint64_t 
 	table_cell(t, "%s", help);
 }
 
-static void word_row(struct table *t, const struct workload_param *p)
+static void word_row(struct table *t, const struct workload *w)
 {
-	table_cell(t, "    %s=%s", p->name, p->words[p->def]);
+	table_cell(t, "    %s=%s", w->params->name, w->words[w->params->def]);
 	table_cell(t, "%s", "a word");
-	table_cell(t, "%s", p->help);
+	table_cell(t, "%s", w->params->help);
 }
 
 static int print_policies(enum policy_family family)
@@ -100,8 +100,8 @@ static int print_workloads(void)
 		table_cell(t, "%s", "");
 		table_cell(t, "%s", w->summary);
 		for (const struct workload_param *p = w->params; p->name; p++)
-			if (p->words)
-				word_row(t, p);
+			if (p == w->params && w->words)
+				word_row(t, w);
 			else
 				param_row(t, p->name, p->def, p->min, p->max, p->help);
 	}

@@ -116,20 +116,20 @@ static int find_slot(const struct parser *p, const struct entry *e, const struct
 			  e->line, e->key, e->value);
 }
 
-/* One of the words that stand for the values of @w. */
-static int parse_word(const struct parser *p, const struct entry *e, const struct workload_param *w,
+/* One of the words that stand for the first parameter's values. */
+static int parse_word(const struct parser *p, const struct entry *e, const char *const *words,
 		      uint64_t *out)
 {
 	char all[128] = "";
 
-	for (uint64_t i = 0; w->words[i]; i++) {
+	for (uint64_t i = 0; words[i]; i++) {
 		size_t used = strlen(all);
 
-		if (!strcmp(w->words[i], e->value)) {
+		if (!strcmp(words[i], e->value)) {
 			*out = i;
 			return 0;
 		}
-		snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "", w->words[i]);
+		snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "", words[i]);
 	}
 	return kvmsim_err(p->errors, KVMSIM_EPARSE, "%s:%u: %s = %s: expected one of %s", p->path,
 			  e->line, e->key, e->value, all);
@@ -141,8 +141,8 @@ static int parse_param(const struct parser *p, const struct entry *e, struct sce
 	const struct workload_param *w = s->workload->params;
 
 	for (size_t i = 0; w[i].name; i++) {
-		if (!strcmp(w[i].name, e->key) && w[i].words)
-			return parse_word(p, e, &w[i], &s->param[i]);
+		if (!strcmp(w[i].name, e->key) && !i && s->workload->words)
+			return parse_word(p, e, s->workload->words, &s->param[i]);
 		if (!strcmp(w[i].name, e->key))
 			return parse_u64(p, e->line, e->key, e->value, w[i].min, w[i].max,
 					 &s->param[i]);

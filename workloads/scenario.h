@@ -46,7 +46,6 @@ struct workload_param {
 	const char *name;
 	uint64_t def, min, max;
 	const char *help;
-	const char *const *words; /* of the values from 0 on, ended by NULL; NULL: numbers */
 };
 
 struct scenario;
@@ -58,7 +57,9 @@ struct workload {
 	const char *name;
 	const char *summary;
 	const struct workload_param *params; /* ended by a NULL name */
-	bool explicit_rounds;		     /* takes its pages from the scenario's rounds */
+	const char *const *words; /* of the first one's values from 0 on, ended by NULL; NULL: it
+				   * is a number */
+	bool explicit_rounds;	  /* takes its pages from the scenario's rounds */
 	/* Looks at the parameters together. 0 or KVMSIM_EINVAL with a message that begins with
 	 * the scenario's name. May be NULL. */
 	int (*check)(const struct scenario *s, const struct kvmsim_errsink *errors);

@@ -19,7 +19,7 @@ enum { NIC_E1000, NIC_VIRTIO, NIC_VIRTIO_LEGACY };
 
 static const char *const nics[] = {"e1000", "virtio", "virtio-legacy", NULL};
 static const struct workload_param params[] = {
-	[NIC] = {"nic", 0, 0, 2, "network device: e1000, virtio or virtio-legacy", nics},
+	[NIC] = {"nic", 0, 0, 2, "network device: e1000, virtio or virtio-legacy"},
 	[TRANSACTIONS] = {"transactions", 1000, 1, 1 << 20, "in a round, of all vCPUs"},
 	[WIRE] = {"wire", 0, 0, 1 << 30,
 		  "waiting per transaction, in guest instructions' time, of the interval"},
@@ -151,6 +151,7 @@ const struct workload workload_tcp_rr = {
 	.name = "tcp_rr",
 	.summary = "requests and responses over a network device, by its registers",
 	.params = params,
+	.words = nics,
 	.check = check,
 	.round = transactions,
 };

@@ -5,12 +5,10 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "analysis/matrix.h"
+#include "analysis/matrix_tally.h"
 #include "analysis/matrix_work.h"
 #include "analysis/run.h"
 #include "model/mmu/trace.h"
-
-#define FIRST_DIFFERENCES 10 /* kept per case and MMU */
 
 /* One phase of the configuration that is being run, and its rows. */
 struct phase {
@@ -122,91 +120,6 @@ static bool known(const struct matrix_row *row)
 	return false; /* a result that the phase does not have */
 }
 
-/* ---- tallies ---- */
-
-static struct matrix_tally *tally(struct comparison *c, const char *quantity)
-{
-	const struct matrix_config *conf = &c->f->configs[c->config];
-	struct matrix_result *r = c->r;
-	char base[64];
-	const char *name;
-
-	snprintf(base, sizeof(base), "%.*s", (int)strcspn(quantity, "["), quantity);
-	name = matrix_file_text(c->f, base);
-	if (!name)
-		return NULL;
-	for (size_t i = r->n_tallies; i-- > 0;) {
-		struct matrix_tally *t = &r->tallies[i];
-
-		if (t->quantity == name && t->test_case == conf->test_case && t->mmu == conf->mmu)
-			return t;
-	}
-	struct matrix_tally *grown = realloc(r->tallies, (r->n_tallies + 1) * sizeof(*grown));
-
-	if (!grown)
-		return NULL;
-	r->tallies = grown;
-	r->tallies[r->n_tallies] = (struct matrix_tally){
-		.test_case = conf->test_case, .mmu = conf->mmu, .quantity = name};
-	return &r->tallies[r->n_tallies++];
-}
-
-static int differs(struct comparison *c, const struct matrix_difference *d)
-{
-	const struct matrix_config *conf = &c->f->configs[c->config];
-	struct matrix_result *r = c->r;
-	struct matrix_tally *t = tally(c, d->quantity);
-	size_t same = 0;
-
-	if (!t)
-		return KVMSIM_ENOMEM;
-	t->different++;
-	r->total.different++;
-	for (size_t i = 0; i < r->n_differences; i++) {
-		const struct matrix_config *o = &c->f->configs[r->differences[i].config];
-
-		same += o->test_case == conf->test_case && o->mmu == conf->mmu;
-	}
-	if (same >= FIRST_DIFFERENCES)
-		return 0;
-	struct matrix_difference *grown =
-		realloc(r->differences, (r->n_differences + 1) * sizeof(*grown));
-
-	if (!grown)
-		return KVMSIM_ENOMEM;
-	r->differences = grown;
-	r->differences[r->n_differences++] = *d;
-	return 0;
-}
-
-static int not_modelled(struct comparison *c, const struct matrix_row *row, const char *reason)
-{
-	const struct matrix_config *conf = &c->f->configs[c->config];
-	struct matrix_result *r = c->r;
-	struct matrix_tally *t = tally(c, row->quantity);
-	const char *text = matrix_file_text(c->f, reason);
-
-	if (!t || !text)
-		return KVMSIM_ENOMEM;
-	t->not_modelled++;
-	r->total.not_modelled++;
-	if (matrix_config_modelled(conf))
-		r->missing++;
-	for (size_t i = 0; i < r->n_reasons; i++) {
-		if (r->reasons[i].text == text) {
-			r->reasons[i].rows++;
-			return 0;
-		}
-	}
-	struct matrix_reason *grown = realloc(r->reasons, (r->n_reasons + 1) * sizeof(*grown));
-
-	if (!grown)
-		return KVMSIM_ENOMEM;
-	r->reasons = grown;
-	r->reasons[r->n_reasons++] = (struct matrix_reason){text, 1};
-	return 0;
-}
-
 /* ---- one phase ---- */
 
 static const struct matrix_quantity *predicted(const struct matrix_phase *p, const char *name)
@@ -230,7 +143,7 @@ static int compare_row(struct comparison *c, const struct matrix_phase *p, struc
 	struct matrix_tally *t;
 
 	row->done = true;
-	t = tally(c, row->quantity);
+	t = matrix_tally(c->r, c->config, row->quantity);
 	if (!t)
 		return KVMSIM_ENOMEM;
 	if (timer_noise(row->quantity) ||
@@ -244,16 +157,16 @@ static int compare_row(struct comparison *c, const struct matrix_phase *p, struc
 
 		snprintf(reason, sizeof(reason), "the model has no %.*s",
 			 (int)strcspn(row->quantity, "["), row->quantity);
-		return not_modelled(c, row, reason);
+		return matrix_not_modelled(c->r, row, reason);
 	}
 	if (d.predicted != d.measured)
-		return differs(c, &d);
+		return matrix_differs(c->r, &d);
 	if (row->has_abs) {
 		d.predicted = q ? (double)q->abs_after : 0;
 		d.measured = (double)row->abs_after;
 		d.abs_after = true;
 		if (d.predicted != d.measured)
-			return differs(c, &d);
+			return matrix_differs(c->r, &d);
 	}
 	t->equal++;
 	c->r->total.equal++;
@@ -281,7 +194,7 @@ static int compare_rest(struct comparison *c, const struct matrix_phase *p, cons
 			d.abs_after = true;
 		}
 		d.quantity = matrix_file_text(c->f, q->name);
-		err = d.quantity ? differs(c, &d) : KVMSIM_ENOMEM;
+		err = d.quantity ? matrix_differs(c->r, &d) : KVMSIM_ENOMEM;
 		if (err)
 			return err;
 	}
@@ -443,22 +356,13 @@ static int do_config(struct comparison *c, const struct matrix_select *sel)
 			continue;
 		snprintf(phase, sizeof(phase), "case %s has no such phase, key or occurrence: %s",
 			 conf->test_case, row->key.phase);
-		err = not_modelled(c, row, reason ? reason : phase);
+		err = matrix_not_modelled(c->r, row, reason ? reason : phase);
 	}
 	free_phases(c);
 	return err;
 }
 
 /* ---- all ---- */
-
-static int by_group(const void *a, const void *b)
-{
-	const struct matrix_tally *x = a, *y = b;
-	int order = strcmp(x->test_case, y->test_case);
-
-	order = order ? order : strcmp(x->mmu, y->mmu);
-	return order ? order : strcmp(x->quantity, y->quantity);
-}
 
 int matrix_validate(struct matrix_file *f, const struct matrix_select *sel,
 		    struct matrix_result *out)
@@ -480,16 +384,7 @@ int matrix_validate(struct matrix_file *f, const struct matrix_select *sel,
 				 "%s: no row of the cases and MMUs asked for", f->path);
 	if (err == KVMSIM_ENOMEM)
 		kvmsim_err(sel->errors, err, "%s: out of memory", f->path);
-	if (out->n_tallies)
-		qsort(out->tallies, out->n_tallies, sizeof(*out->tallies), by_group);
+	matrix_tally_sort(out);
 	out->pass = !err && !out->total.different && !out->missing;
 	return err;
-}
-
-void matrix_result_free(struct matrix_result *r)
-{
-	free(r->tallies);
-	free(r->differences);
-	free(r->reasons);
-	memset(r, 0, sizeof(*r));
 }

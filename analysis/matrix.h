@@ -39,7 +39,7 @@ struct matrix_reason {
 };
 
 struct matrix_result {
-	const struct matrix_file *file;
+	struct matrix_file *file;     /* its texts are interned as they come */
 	struct matrix_tally *tallies; /* by first appearance of case and MMU, then of quantity */
 	size_t n_tallies;
 	struct matrix_difference *differences; /* at most the first ten per case and MMU */

@@ -6,9 +6,14 @@
 #include <uthash.h>
 
 #include "analysis/matrix_tally.h"
+#include "analysis/matrix_timer.h"
 #include "analysis/matrix_work.h"
 #include "analysis/run.h"
 #include "model/mmu/trace.h"
+
+/* Why rows are not compared. */
+static const char of_the_timer[] = "the host's timer";
+static const char of_the_cpu[] = "not the MMU's, of a guest at CPL3";
 
 /* One phase of the configuration that is being run, and its rows. */
 struct phase {
@@ -23,6 +28,7 @@ struct comparison {
 	struct matrix_result *r;
 	size_t config;
 	struct phase *phases;
+	struct matrix_timer timer;
 	bool work[N_COUNTS]; /* that the configuration has rows of */
 };
 
@@ -38,29 +44,6 @@ bool matrix_selected(const char *list, const char *name)
 		if (n == len && !strncmp(p, name, len))
 			return true;
 		p += n + (p[n] == ',');
-	}
-	return false;
-}
-
-/* Interrupts of the host's timer and their consequences: an exit and an entry more, the guest's
- * state put and loaded again. */
-static bool timer_noise(const char *quantity)
-{
-	static const char *const names[] = {"ev:kvm_exit[intr]",
-					    "ev:kvm_exit",
-					    "ev:kvm_entry",
-					    "ev:kvm_fpu",
-					    "stat:exits",
-					    "stat:irq_exits",
-					    "stat:host_state_reload",
-					    "stat:fpu_reload",
-					    "stat:preemption_other",
-					    "stat:preemption_reported",
-					    NULL};
-
-	for (const char *const *n = names; *n; n++) {
-		if (!strcmp(*n, quantity))
-			return true;
 	}
 	return false;
 }
@@ -131,13 +114,42 @@ static const struct matrix_quantity *predicted(const struct matrix_phase *p, con
 	return NULL;
 }
 
+/* What the file has of a phase; 0 is left out. */
+struct measured {
+	const struct matrix_file *f;
+	const struct phase *ph;
+};
+
+static double measured(void *ctx, const char *quantity)
+{
+	const struct measured *m = ctx;
+
+	for (size_t i = 0; i < m->ph->n_rows; i++) {
+		const struct matrix_row *row = &m->f->rows[m->ph->rows[i]];
+
+		if (!strcmp(row->quantity, quantity))
+			return row->value;
+	}
+	return 0;
+}
+
+static void find_timer(struct comparison *c, const struct matrix_phase *p, const struct phase *ph)
+{
+	const struct matrix_quantity *q = predicted(p, matrix_timer_interrupts);
+	struct measured m = {c->f, ph};
+
+	matrix_timer_phase(&c->timer, measured, &m, q ? q->value : 0);
+}
+
 static int compare_row(struct comparison *c, const struct matrix_phase *p, struct matrix_row *row)
 {
 	const struct matrix_quantity *q = predicted(p, row->quantity);
+	int64_t added = matrix_timer_adds(&c->timer, row->quantity);
 	struct matrix_difference d = {.config = c->config,
 				      .key = row->key,
 				      .quantity = row->quantity,
-				      .predicted = q ? (double)q->value : 0,
+				      .predicted = (q ? (double)q->value : 0) + (double)added,
+				      .added = added,
 				      .measured = row->value,
 				      .line = row->line};
 	struct matrix_tally *t;
@@ -146,12 +158,10 @@ static int compare_row(struct comparison *c, const struct matrix_phase *p, struc
 	t = matrix_tally(c->r, c->config, row->quantity);
 	if (!t)
 		return KVMSIM_ENOMEM;
-	if (timer_noise(row->quantity) ||
-	    (c->f->configs[c->config].mmu_only && !counted_by_mmu(row->quantity))) {
-		t->noise++;
-		c->r->total.noise++;
-		return 0;
-	}
+	if (c->f->configs[c->config].mmu_only && !counted_by_mmu(row->quantity))
+		return matrix_left_out(c->r, row, of_the_cpu);
+	if (matrix_timer_alone(&c->timer, row->quantity))
+		return matrix_left_out(c->r, row, of_the_timer);
 	if (!q && !known(row)) {
 		char reason[128];
 
@@ -178,18 +188,26 @@ static int compare_rest(struct comparison *c, const struct matrix_phase *p, cons
 {
 	for (size_t i = 0; i < p->n_quantities; i++) {
 		const struct matrix_quantity *q = &p->quantities[i];
-		struct matrix_difference d = {
-			.config = c->config, .key = ph->key, .predicted = (double)q->value};
+		int64_t added = matrix_timer_adds(&c->timer, q->name);
+		struct matrix_difference d = {.config = c->config,
+					      .key = ph->key,
+					      .predicted = (double)q->value + (double)added,
+					      .added = added};
 		bool found = false;
-		int err;
+		int err, unrecorded;
 
 		for (size_t j = 0; j < ph->n_rows && !found; j++)
 			found = !strcmp(c->f->rows[ph->rows[j]].quantity, q->name);
-		if (found || timer_noise(q->name) || (!q->value && !q->abs_after))
+		if (found || (!d.predicted && !q->abs_after))
 			continue;
 		if (c->f->configs[c->config].mmu_only && !counted_by_mmu(q->name))
 			continue;
-		if (!q->value) {
+		unrecorded = matrix_timer_unrecorded(&c->timer, q->name);
+		if (unrecorded >= 0) {
+			c->r->unrecorded[unrecorded]++;
+			continue;
+		}
+		if (!d.predicted) {
 			d.predicted = (double)q->abs_after;
 			d.abs_after = true;
 		}
@@ -233,6 +251,7 @@ static int on_phase(void *ctx, const struct matrix_phase *p)
 	if (!q)
 		return KVMSIM_ENOMEM;
 	all.quantities = q;
+	find_timer(c, &all, ph);
 	for (size_t i = 0; i < ph->n_rows && !err; i++)
 		err = compare_row(c, &all, &c->f->rows[ph->rows[i]]);
 	err = err ? err : compare_rest(c, &all, ph);
@@ -372,6 +391,7 @@ int matrix_validate(struct matrix_file *f, const struct matrix_select *sel,
 
 	memset(out, 0, sizeof(*out));
 	out->file = f;
+	matrix_timer_file(f, &c.timer);
 	for (c.config = 0; c.config < f->n_configs && !err; c.config++) {
 		const struct matrix_config *conf = &f->configs[c.config];
 

@@ -7,15 +7,17 @@
 #include <jansson.h>
 
 #include "analysis/matrix_file.h"
+#include "analysis/matrix_timer.h"
 
 /*
  * Holds the model against a reference matrix: runs every case and configuration that the file
  * names and compares each tracepoint count, statistic and ioctl result.
  *
- * A row is equal, different, not compared (host timer interrupts and what follows from them: not
- * compared), or not modelled yet. Counts of zero are left out of the file: a count that the model
- * predicts in a phase which the file has, but for which it has no row, is different too. Where the
- * model has both the case and the MMU, "not modelled" is a failure like "different".
+ * A row is equal, different, not compared (how often the host's timer interrupted; what that adds
+ * to other counts is added to the prediction: matrix_timer.h), or not modelled yet. Counts of zero
+ * are left out of the file: a count that the model predicts in a phase which the file has, but for
+ * which it has no row, is different too. Where the model has both the case and the MMU, "not
+ * modelled" is a failure like "different".
  */
 
 struct matrix_tally {
@@ -29,12 +31,18 @@ struct matrix_difference {
 	struct matrix_key key;
 	const char *quantity;
 	double predicted, measured;
+	int64_t added;	    /* of the prediction: the host's timer's */
 	bool abs_after;	    /* the two values are a gauge's absolute ones */
 	unsigned long line; /* 0: the file has no row */
 };
 
 struct matrix_reason {
 	const char *text; /* why rows are not modelled */
+	uint64_t rows;
+};
+
+struct matrix_unjudged {
+	const char *quantity, *why; /* of rows that are not compared */
 	uint64_t rows;
 };
 
@@ -46,6 +54,9 @@ struct matrix_result {
 	size_t n_differences;
 	struct matrix_reason *reasons;
 	size_t n_reasons;
+	struct matrix_unjudged *left_out; /* by first appearance */
+	size_t n_left_out;
+	uint64_t unrecorded[MATRIX_TIMED]; /* predictions of what the file has nowhere */
 	struct matrix_tally total;
 	uint64_t cost_rows; /* not compared here */
 	uint64_t missing;   /* not modelled where they must be */

@@ -62,6 +62,29 @@ static int print_tallies(const struct matrix_result *r, FILE *to)
 	return err;
 }
 
+static void print_left_out(const struct matrix_result *r, FILE *to)
+{
+	char n[OUT_TEXT];
+	bool any = false;
+
+	if (r->n_left_out)
+		fputs("\nNot compared:\n", to);
+	for (size_t i = 0; i < r->n_left_out; i++) {
+		fprintf(to, "  %s: %s rows", r->left_out[i].quantity,
+			out_u64(n, r->left_out[i].rows));
+		fprintf(to, " (%s)\n", r->left_out[i].why);
+	}
+	for (size_t i = 0; i < MATRIX_TIMED; i++) {
+		if (!r->unrecorded[i])
+			continue;
+		if (!any)
+			fputs("\nPredicted, and nowhere in the file:\n", to);
+		any = true;
+		fprintf(to, "  %s: %s phases\n", matrix_timer_name(i),
+			out_u64(n, r->unrecorded[i]));
+	}
+}
+
 int matrix_print(const struct matrix_result *r, FILE *to)
 {
 	char n[OUT_TEXT];
@@ -76,6 +99,9 @@ int matrix_print(const struct matrix_result *r, FILE *to)
 		say_key(key, sizeof(key), r, d);
 		fprintf(to, "  %s %s%s: predicted %.0f, measured %.0f", key, d->quantity,
 			d->abs_after ? " after the phase" : "", d->predicted, d->measured);
+		if (d->added)
+			fprintf(to, ", %lld of the prediction are the timer's",
+				(long long)d->added);
 		if (d->line)
 			fprintf(to, " (line %lu)\n", d->line);
 		else
@@ -85,6 +111,7 @@ int matrix_print(const struct matrix_result *r, FILE *to)
 		fputs("\nNot modelled yet:\n", to);
 	for (size_t i = 0; i < r->n_reasons; i++)
 		fprintf(to, "  %s: %s rows\n", r->reasons[i].text, out_u64(n, r->reasons[i].rows));
+	print_left_out(r, to);
 	if (r->cost_rows)
 		fprintf(to, "\n%s rows of costs in instructions: see --cost.\n",
 			out_u64(n, r->cost_rows));
@@ -95,7 +122,8 @@ int matrix_print(const struct matrix_result *r, FILE *to)
 		out_u64(n, r->total.equal));
 	fprintf(to, "%s different, ", out_u64(n, r->total.different));
 	fprintf(to, "%s not modelled", out_u64(n, r->total.not_modelled));
-	fprintf(to, " (%s of them on a case and an MMU that are)\n", out_u64(n, r->missing));
+	fprintf(to, " (%s of them on a case and an MMU that are)", out_u64(n, r->missing));
+	fprintf(to, ", %s not compared\n", out_u64(n, r->total.noise));
 	return err;
 }
 
@@ -129,15 +157,31 @@ static json_t *json_difference(const struct matrix_result *r, const struct matri
 	json_object_set_new(o, "quantity", json_string(d->quantity));
 	json_object_set_new(o, "abs_after", json_boolean(d->abs_after));
 	json_object_set_new(o, "predicted", json_integer((json_int_t)d->predicted));
+	json_object_set_new(o, "of_the_timer", json_integer((json_int_t)d->added));
 	json_object_set_new(o, "measured", json_integer((json_int_t)d->measured));
 	json_object_set_new(o, "line", d->line ? json_u64(d->line) : json_null());
 	return o;
 }
 
+static json_t *json_left_out(const struct matrix_result *r)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < r->n_left_out; i++) {
+		json_t *o = json_object();
+
+		json_object_set_new(o, "quantity", json_string(r->left_out[i].quantity));
+		json_object_set_new(o, "why", json_string(r->left_out[i].why));
+		json_object_set_new(o, "rows", json_u64(r->left_out[i].rows));
+		json_array_append_new(all, o);
+	}
+	return all;
+}
+
 json_t *matrix_json(const struct matrix_result *r)
 {
 	json_t *o = json_object(), *groups = json_array(), *differences = json_array();
-	json_t *reasons = json_array(), *total = json_object();
+	json_t *reasons = json_array(), *total = json_object(), *unrecorded = json_object();
 
 	json_object_set_new(o, "file", json_string(r->file->path));
 	json_object_set_new(o, "pass", json_boolean(r->pass));
@@ -166,5 +210,12 @@ json_t *matrix_json(const struct matrix_result *r)
 		json_array_append_new(reasons, g);
 	}
 	json_object_set_new(o, "not_modelled", reasons);
+	json_object_set_new(o, "not_compared", json_left_out(r));
+	for (size_t i = 0; i < MATRIX_TIMED; i++) {
+		if (r->unrecorded[i])
+			json_object_set_new(unrecorded, matrix_timer_name(i),
+					    json_u64(r->unrecorded[i]));
+	}
+	json_object_set_new(o, "unrecorded", unrecorded);
 	return o;
 }

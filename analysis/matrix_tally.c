@@ -86,6 +86,29 @@ int matrix_not_modelled(struct matrix_result *r, const struct matrix_row *row, c
 	return 0;
 }
 
+int matrix_left_out(struct matrix_result *r, const struct matrix_row *row, const char *why)
+{
+	struct matrix_tally *t = matrix_tally(r, row->config, row->quantity);
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	t->noise++;
+	r->total.noise++;
+	for (size_t i = 0; i < r->n_left_out; i++) {
+		if (r->left_out[i].quantity == row->quantity && r->left_out[i].why == why) {
+			r->left_out[i].rows++;
+			return 0;
+		}
+	}
+	struct matrix_unjudged *grown = realloc(r->left_out, (r->n_left_out + 1) * sizeof(*grown));
+
+	if (!grown)
+		return KVMSIM_ENOMEM;
+	r->left_out = grown;
+	r->left_out[r->n_left_out++] = (struct matrix_unjudged){row->quantity, why, 1};
+	return 0;
+}
+
 static int by_group(const void *a, const void *b)
 {
 	const struct matrix_tally *x = a, *y = b;
@@ -106,5 +129,6 @@ void matrix_result_free(struct matrix_result *r)
 	free(r->tallies);
 	free(r->differences);
 	free(r->reasons);
+	free(r->left_out);
 	memset(r, 0, sizeof(*r));
 }

@@ -14,6 +14,8 @@ struct matrix_tally *matrix_tally(struct matrix_result *r, size_t config, const 
 int matrix_differs(struct matrix_result *r, const struct matrix_difference *d);
 /* One row more that is not modelled, and why. */
 int matrix_not_modelled(struct matrix_result *r, const struct matrix_row *row, const char *reason);
+/* One row more that is not compared; equal reasons are equal pointers. */
+int matrix_left_out(struct matrix_result *r, const struct matrix_row *row, const char *why);
 /* The order that they are shown in. */
 void matrix_tally_sort(struct matrix_result *r);
 

@@ -33,6 +33,45 @@ altered 'a count that is left out' 1 'work:walk_sp' \
 altered 'an unknown count' 1 'the model has no work:rmap_hat' '{ sub("work:rmap_head", "work:rmap_hat"); print }'
 altered 'an unknown mode' 1 'kvm_mode 3' '$3 == "2" { $3 = "3" } { print }'
 
+# The host's timer: what follows no rule is left out and listed; what an interrupt or a preemption
+# adds to the totals is added to the prediction, and these are judged in every phase.
+quick=$recorded/quick-6.1.0-57.csv
+timer() { # NAME CODE WORDS AWK-PROGRAM [FILE]: k, and in_[] and pre[] of the phase's timer rows
+	awk -F, -v OFS=, 'function key() { sub(/;?abs_after=[0-9]*/, "", $13)
+			return $1 $2 $3 $4 $5 $6 $7 $8 $9 $13 }
+		NR == FNR { if ($10 == "ev:kvm_exit[intr]") in_[key()] = $11
+			if ($10 ~ "^stat:preemption_") pre[key()] = $11; next }
+		{ line = $0; k = key(); $0 = line }'" $4" "$quick" "$quick" >"$dir/altered.csv"
+	check "$1" "$2" "$3" "$kvmsim" validate --matrix "$dir/altered.csv"
+}
+timer 'as recorded' 0 '0 different, 0 not modelled (0 of them on a case and an MMU that are), 104 not' \
+	'{ print }'
+for row in 'ev:kvm_exit[intr]: 18 rows' 'stat:preemption_other: 70 rows' \
+	'stat:preemption_reported: 16 rows'; do
+	check "left out: $row" 0 "  $row (the host's timer)" "$kvmsim" validate --matrix "$quick"
+done
+check 'left out, as JSON' 0 '"quantity": "stat:preemption_other",' "$kvmsim" validate --json \
+	--matrix "$quick"
+for total in ev:kvm_exit ev:kvm_entry ev:kvm_fpu stat:exits stat:fpu_reload stat:host_state_reload; do
+	timer "a phase without interrupts, $total altered" 1 ', 1 different' '
+		$10 == "'$total'" && !(k in in_) && !(k in pre) && !done { $11++; done = 1 } { print }'
+	timer "a phase without interrupts, $total not there" 1 ' (no row)' '
+		$10 == "'$total'" && !(k in in_) && !(k in pre) && !done { done = 1; next } { print }'
+done
+for total in ev:kvm_exit ev:kvm_entry stat:exits stat:irq_exits; do
+	timer "a phase with an interrupt, $total altered" 1 ', 1 of the prediction are the timer' '
+		$10 == "'$total'" && in_[k] == 1 && !done { $11--; done = 1 } { print }'
+done
+timer 'a phase with a preemption, altered' 1 'of the prediction are the timer' '
+	$10 == "stat:host_state_reload" && (k in pre) && !done { $11--; done = 1 } { print }'
+timer 'one interrupt more' 1 ', 4 different' '
+	$10 == "ev:kvm_exit[intr]" && !done { $11++; done = 1 } { print }'
+timer 'an interrupt that is not there' 1 'stat:irq_exits: predicted 0, measured 1 (line' '
+	$10 == "ev:kvm_exit[intr]" && $11 == 1 && !done { done = 1; next } { print }'
+timer 'a preemption that is not there' 1 ', 1 different' '
+	$10 ~ "^stat:preemption_" && !done { done = 1; next } { print }'
+timer 'a file without totals' 0 '  ev:kvm_entry: 212 phases' '$10 != "ev:kvm_entry" { print }'
+
 # Rows of this machine's /dev/kvm with another kernel's algorithms, and with one that there is not.
 pvm=$recorded/kvm-pvm-6.18.csv
 sed 's/cpl3+6.18/cpl3+6.1/' "$pvm" >"$dir/altered.csv"

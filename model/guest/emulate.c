@@ -192,5 +192,13 @@ int emulate_access(struct kvm_vcpu *v, uint64_t fault_addr, gva_t gva, uint64_t 
 		return emulate(v, need & PFERR_WRITE);
 	r = emulate(v, false);
 	v->mmio_store_follows = r == VCPU_USERSPACE;
-	return r == VCPU_EMULATED ? emulate(v, true) : r;
+	if (r != VCPU_EMULATED)
+		return r;
+	if (!(need & PFERR_WRITE)) {	  /* the load's fault */
+		if (len < v->operand_len) /* over a page's end: its parts are stored later */
+			return r;
+		v->emulated.store = v->operand;
+		v->emulated.whole = true;
+	}
+	return emulate(v, true);
 }

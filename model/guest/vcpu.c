@@ -176,9 +176,12 @@ static int read_modify_write(struct kvm_vcpu *v, enum insn_store insn, uint64_t 
 
 	v->insn = insn;
 	v->operand = value;
+	v->operand_len = len;
+	v->emulated.whole = false;
 	if (v->kvm->cpu->rmw_reads_first)
 		r = vcpu_read(v, gva, len, &old);
-	r = r ? r : vcpu_write(v, gva, len, value);
+	if (!r && !v->emulated.whole)
+		r = vcpu_write(v, gva, len, value);
 	v->insn = INSN_MOV;
 	return r;
 }

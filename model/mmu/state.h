@@ -187,6 +187,7 @@ struct vcpu_emulation {
 	uint64_t store, loaded;
 	unsigned len;
 	bool fetch; /* of code, not of data */
+	bool whole; /* a read-modify-write, load and store */
 };
 
 struct mmu_root {
@@ -224,7 +225,8 @@ struct kvm_vcpu {
 	uint64_t rip;		       /* of the instruction fetched last: the emulator reads it */
 	bool mmio_read_pending;	       /* userspace is to answer a read of a device */
 	bool mmio_store_follows;       /* the read is the first half of a read-modify-write */
-	uint64_t operand;	       /* of a read-modify-write: what its store has */
+	uint64_t operand;	       /* of a read-modify-write: what its store has, */
+	unsigned operand_len;	       /* and its bytes */
 	enum insn_store insn;	       /* how the instruction that runs stores */
 	uint64_t retried_rip;  /* of the one that was run again last after an unprotection, */
 	uint64_t retried_addr; /* and what it stored to; 0: none */

@@ -52,9 +52,10 @@ debian_kernel() {
 	find "$work/image" -name '*.ko' -exec cp {} "$stock/" ';'
 }
 
-# What modules for it are built with: sets $headers, and $source with kvm's part of the source.
+# What modules for it are built with: sets $headers, the folder of their packages' content, and $source
+# with kvm's part of the source.
 debian_tree() {
-	headers=$cache/headers-$abi/usr/src/linux-headers-$abi
+	headers=$cache/tree-$abi
 	if [ ! -d "$headers" ]; then
 		debian_download "linux-headers-$abi" "linux-headers-${abi%%-cloud*}-common" \
 			"linux-kbuild-6.1=$version" || return 1
@@ -62,11 +63,8 @@ debian_tree() {
 		for deb in "$work"/deb/*.deb; do
 			dpkg-deb -x "$deb" "$work/headers" || none "cannot unpack $deb" || return 1
 		done
-		# They name each other by where they would be installed.
-		sed -i "s|/usr/src/|$PWD/$cache/headers-$abi/usr/src/|" \
-			"$work/headers/usr/src/linux-headers-$abi/Makefile" || return 1
-		rm -rf "$cache"/headers-*
-		mv "$work/headers" "$cache/headers-$abi" || return 1
+		rm -rf "$cache"/tree-*
+		mv "$work/headers" "$headers" || return 1
 	fi
 	source=$cache/source-$version
 	if [ ! -d "$source" ]; then

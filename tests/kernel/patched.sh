@@ -13,20 +13,28 @@ patched_modules() {
 	patched=$cache/patched-$abi-$version-$sum
 	[ ! -d "$patched" ] || return 0
 	debian_tree || return 1
-	"$headers/tools/objtool/objtool" --help >/dev/null 2>&1
+	# kbuild takes no path with a blank in it, and the headers name each other by where they would
+	# be installed: so elsewhere, and anew.
+	kbuild=$(mktemp -d "${TMPDIR:-/tmp}/kvmsim-kbuild.XXXXXX") || none "cannot write to ${TMPDIR:-/tmp}" || return 1
+	case $kbuild in
+	*[[:space:]]*) none "kernel modules cannot be built in $kbuild, for the blank; TMPDIR names another folder" || return 1 ;;
+	esac
+	cp -r "$headers/usr" "$kbuild/usr" && cp -r "$source" "$kbuild/kvm" &&
+		mkdir -p "$kbuild/kvm/include/trace" "$work/patched" || return 2
+	tree=$kbuild/usr/src/linux-headers-$abi
+	sed -i "s|/usr/src/|$kbuild/usr/src/|" "$tree/Makefile" || return 2
+	"$tree/tools/objtool/objtool" --help >/dev/null 2>&1
 	[ $? -ne 127 ] || none "objtool does not start; Debian has its library in libelf1" || return 1
-	cp -r "$source" "$work/kbuild" && mkdir -p "$work/kbuild/include/trace" "$work/patched" ||
-		return 2
 	for p in "$src"/patches/*.patch; do
-		patch -s -d "$work/kbuild" -p1 <"$p" >"$work/patch.log" 2>&1 ||
+		patch -s -d "$kbuild/kvm" -p1 <"$p" >"$work/patch.log" 2>&1 ||
 			none "$p does not apply to $version: $(head -n 1 "$work/patch.log")" || return 2
 	done
 	echo "kernel: building kvm.ko and kvm-amd.ko of $abi with $src/patches"
-	make -j"$(nproc)" -C "$headers" M="$PWD/$work/kbuild/arch/x86/kvm" KCFLAGS=-g0 CONFIG_KVM_INTEL= \
+	make -j"$(nproc)" -C "$tree" M="$kbuild/kvm/arch/x86/kvm" KCFLAGS=-g0 CONFIG_KVM_INTEL= \
 		CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$cache/kbuild.log" 2>&1 ||
 		none "the patched modules do not build: $cache/kbuild.log" || return 2
-	cp "$work"/kbuild/arch/x86/kvm/kvm.ko "$work"/kbuild/arch/x86/kvm/kvm-amd.ko "$work/patched/" ||
+	cp "$kbuild"/kvm/arch/x86/kvm/kvm.ko "$kbuild"/kvm/arch/x86/kvm/kvm-amd.ko "$work/patched/" ||
 		return 2
-	rm -rf "$cache"/patched-* "$work/kbuild"
+	rm -rf "$cache"/patched-* "$kbuild"
 	mv "$work/patched" "$patched" || return 2
 }

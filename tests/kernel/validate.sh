@@ -31,10 +31,11 @@ the_end() {
 	exit
 }
 
-work='' qemu_pid=''
+work='' kbuild='' qemu_pid=''
 cleanup() {
 	[ -z "$qemu_pid" ] || kill "$qemu_pid" 2>/dev/null
 	[ -z "$work" ] || rm -rf "$work"
+	[ -z "$kbuild" ] || rm -rf "$kbuild"
 }
 trap cleanup EXIT
 trap 'exit 130' INT

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/cli.h"
+#include "analysis/matrix_timer.h"
 #include "model/sim/profile.h"
 #include "tests/unit/harness.h"
 #include "workloads/matrix_scene.h"
@@ -253,6 +254,45 @@ static void what_does_not_fit(void)
 					"slot of 64");
 }
 
+/* ---- what the host's timer adds ---- */
+
+static double of_phase(void *ctx, const char *quantity)
+{
+	const double *interrupts = ctx;
+
+	if (!strcmp(quantity, "ev:kvm_exit[intr]"))
+		return *interrupts;
+	return !strcmp(quantity, "stat:preemption_other") ? 2 : 0;
+}
+
+/* The model's own interrupts, IPIs, have a rule: fewer than those are judged, not explained away.
+ */
+static void interrupts_of_the_model(void)
+{
+	struct matrix_row row = {.quantity = "ev:kvm_exit"};
+	const struct matrix_file f = {.rows = &row, .n_rows = 1};
+	struct matrix_timer t;
+	double interrupts = 3;
+
+	matrix_timer_file(&f, &t);
+	matrix_timer_phase(&t, of_phase, &interrupts, 1);
+	CU_ASSERT_TRUE(matrix_timer_alone(&t, "ev:kvm_exit[intr]"));
+	CU_ASSERT_EQUAL(matrix_timer_adds(&t, "ev:kvm_exit"), 2);
+	CU_ASSERT_EQUAL(matrix_timer_adds(&t, "ev:kvm_exit[npf]"), 0);
+	CU_ASSERT_EQUAL(matrix_timer_adds(&t, "stat:host_state_reload"), 2);
+	matrix_timer_phase(&t, of_phase, &interrupts, 3);
+	CU_ASSERT_FALSE(matrix_timer_alone(&t, "ev:kvm_exit[intr]"));
+	CU_ASSERT_EQUAL(matrix_timer_adds(&t, "stat:exits"), 0);
+	matrix_timer_phase(&t, of_phase, &interrupts, 4);
+	CU_ASSERT_FALSE(matrix_timer_alone(&t, "ev:kvm_exit[intr]"));
+	CU_ASSERT_EQUAL(matrix_timer_adds(&t, "stat:exits"), 0);
+	CU_ASSERT_TRUE(matrix_timer_alone(&t, "stat:preemption_other"));
+	CU_ASSERT_EQUAL(matrix_timer_unrecorded(&t, "ev:kvm_exit[intr]"), -1);
+	CU_ASSERT_STRING_EQUAL(
+		matrix_timer_name((size_t)matrix_timer_unrecorded(&t, "ev:kvm_entry")),
+		"ev:kvm_entry");
+}
+
 static CU_TestInfo tests[] = {{"patterns", patterns},
 			      {"pattern_names", pattern_names},
 			      {"event_names", event_names},
@@ -260,5 +300,6 @@ static CU_TestInfo tests[] = {{"patterns", patterns},
 			      {"runs_pass_the_checkers", runs_pass_the_checkers},
 			      {"occurrences_over_vms", occurrences_over_vms},
 			      {"what_does_not_fit", what_does_not_fit},
+			      {"interrupts_of_the_model", interrupts_of_the_model},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("matrix", tests)

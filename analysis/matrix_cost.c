@@ -65,8 +65,18 @@ int cost_collect(struct cost_result *r, const struct matrix_select *sel, bool fi
 struct simulation {
 	struct cost_result *r;
 	size_t config;
+	const struct profile *profile;
 	double cycles; /* of the last round's GET_DIRTY_LOG */
 };
+
+static double price_of(const struct profile *profile, const uint64_t counts[N_COUNTS])
+{
+	double sum = 0;
+
+	for (uint16_t c = 0; c < N_COUNTS; c++)
+		sum += (double)counts[c] * ldexp((double)profile_price(profile, c), -PRICE_SHIFT);
+	return sum;
+}
 
 static bool is_of_phase(const struct cost_row *row, const struct matrix_phase *p)
 {
@@ -77,9 +87,11 @@ static bool is_of_phase(const struct cost_row *row, const struct matrix_phase *p
 	       !strcmp(row->key.pattern, matrix_pattern_name(p->pattern));
 }
 
+/* A row is the least of all that the kernel did under its name: so is the prediction. */
 static int on_phase(void *ctx, const struct matrix_phase *p)
 {
 	struct simulation *s = ctx;
+	double cost = price_of(s->profile, p->counts);
 
 	if (run_interrupted)
 		return KVMSIM_EINTR;
@@ -88,9 +100,11 @@ static int on_phase(void *ctx, const struct matrix_phase *p)
 	for (size_t i = 0; i < s->r->n_rows; i++) {
 		struct cost_row *row = &s->r->rows[i];
 
-		if (row->config != s->config || row->simulated || !is_of_phase(row, p))
+		if (row->config != s->config || !is_of_phase(row, p) ||
+		    (row->simulated && cost >= row->cost))
 			continue;
 		row->simulated = true;
+		row->cost = cost;
 		for (int c = 0; c < N_COUNTS; c++)
 			row->counts[c] = (double)p->counts[c];
 	}
@@ -102,10 +116,11 @@ int cost_run(struct cost_result *r, size_t config, const struct matrix_select *s
 	     double *cycles)
 {
 	const struct matrix_config *c = &r->file->configs[config];
-	struct simulation s = {.r = r, .config = config};
+	struct simulation s = {.r = r, .config = config, .profile = profile};
 	const struct matrix_opts o = {.test_case = c->test_case,
 				      .program = c->program,
 				      .mmu = (enum mmu_kind)c->mmu_kind,
+				      .guest = c->guest,
 				      .dirty = c->dirty,
 				      .spte = c->spte,
 				      .slot_pages = c->slot_pages,

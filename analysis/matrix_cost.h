@@ -28,8 +28,9 @@ struct cost_row {
 	unsigned long line;
 	bool fitted;
 	double measured, predicted;
-	double counts[N_COUNTS];
-	bool simulated; /* the case has this phase */
+	double counts[N_COUNTS]; /* of the cheapest phase of that name */
+	double cost;		 /* of these, by the simulation's profile */
+	bool simulated;		 /* the case has this phase */
 };
 
 struct cost_crossover {

@@ -13,8 +13,9 @@ int cost_out_of_memory(const struct matrix_select *sel);
 int cost_collect(struct cost_result *r, const struct matrix_select *sel, bool fitted_only);
 /* Runs each configuration that has rows once, with the rounds that they name. */
 int cost_simulate(struct cost_result *r, const struct matrix_select *sel);
-/* One configuration under @rounds: every phase's counts go to the rows of @r that name it and have
- * none yet; *@cycles, if not NULL, is the time of the last round's GET_DIRTY_LOG. */
+/* One configuration under @rounds: every phase's counts go to the rows of @r that name it, where
+ * @profile makes them the least of its name; *@cycles, if not NULL, is the time of the last round's
+ * GET_DIRTY_LOG. */
 int cost_run(struct cost_result *r, size_t config, const struct matrix_select *sel,
 	     const struct profile *profile, const struct matrix_round *rounds, size_t n_rounds,
 	     double *cycles);

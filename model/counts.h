@@ -52,6 +52,7 @@
 	X(host_call, "madvise() or mprotect(), fixed part")                                        \
 	X(host_unmap, "host page unmapped and given back")                                         \
 	X(host_protect, "host page's protection changed")                                          \
+	X(host_vma, "mapping of the VMM's split in two, merged or moved its border")               \
 	X(host_walk, "host page tables walked for the size of a mapping")                          \
 	X(get_page, "kvm_mmu_get_page call")                                                       \
 	X(sp_hash, "shadow page met in a hash chain")                                              \

@@ -429,11 +429,34 @@ static void protect_part(struct task *t, struct kvm *kvm, struct kvm_memory_slot
 	}
 }
 
+/* Mappings begin where the protection changes. A border that is new splits one, one that goes
+ * merges two, and one of each is one mapping that grows at the other's expense. */
+static void charge_borders(struct task *t, const struct kvm_memory_slot *slot, gfn_t gfn, gfn_t end,
+			   bool writable)
+{
+	uint64_t made = 0, gone = 0;
+
+	for (gfn_t at = gfn > slot->base_gfn ? gfn : gfn + 1;
+	     at <= end && at < slot->base_gfn + slot->npages; at++) {
+		bool before = bit(slot, slot->host.readonly, at - 1);
+		bool here = bit(slot, slot->host.readonly, at);
+		bool was = before != here;
+		bool is = (at > gfn ? !writable : before) != (at < end ? !writable : here);
+
+		made += is && !was;
+		gone += was && !is;
+	}
+	charge(t, COUNT_host_vma, made > gone ? made : gone);
+}
+
 void host_protect(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t gfn,
 		  uint64_t npages, bool writable)
 {
 	gfn_t end = gfn + npages, next;
 
+	touch_shared(t);
+	task_assert_first(t, "the host's mappings");
+	charge_borders(t, slot, gfn, end, writable);
 	for (; gfn < end; gfn = next) {
 		touch_shared(t);
 		task_assert_first(t, "the host's mappings");

@@ -361,6 +361,7 @@ static int move_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *sl
 	to = slot_new(kvm, slot->id, flags, base_gfn, slot->npages, &none);
 	if (!to)
 		return KVMSIM_ENOMEM;
+	charge_metadata(t, kvm, to); /* its frames have other neighbours: arrays of its own */
 	charge_bitmap(t, kvm, to, memslot_logged(to) && !was_logged);
 	invalidate_slot(t, kvm, slot);
 	hand_over(slot, to);

@@ -138,6 +138,25 @@ check 'costs of no pages' 3 'a slot of 0 pages does not fit' validate "$dir/none
 sed 's/^\(A,.*,insns_min\),/\1,9/' "$reference" >"$dir/dear.csv"
 check 'dearer rows' 1 'FAILED: 112 rows predicted' validate "$dir/dear.csv" --cost
 
+# Each bound by itself: all rows of case A a little dearer, one of thirteen much so, or only walks,
+# whose case is fitted.
+dearer() { # AWK-CONDITION PERCENT
+	awk -F, -v OFS=, "\$10 == \"insns_min\" && $1 { \$11 = int(\$11 * $2 / 100) } { print }" \
+		"$reference" >"$dir/dear.csv"
+}
+dearer '$1 == "A"' 95
+check 'all rows off a little' 1 \
+	'FAILED: 112 rows predicted: median error 4.66 % (bound 3 %), 99.1 % within 10 % (bound 95 %)' \
+	validate "$dir/dear.csv" --cost --case A
+dearer '$1 == "A" && NR % 13 == 0' 150
+check 'some rows off by much' 1 \
+	'FAILED: 112 rows predicted: median error 0.95 % (bound 3 %), 92.9 % within 10 % (bound 95 %)' \
+	validate "$dir/dear.csv" --cost --case A
+dearer '$1 == "B" && $3 == 2' 104
+check 'walks that cross elsewhere' 1 \
+	'median error 0.94 % (bound 3 %), 100.0 % within 10 % (bound 95 %); crossovers within 23.' \
+	validate "$dir/dear.csv" --cost
+
 # the same every time
 validate "$small" --json >"$dir/one.json"
 validate "$small" --json >"$dir/two.json"

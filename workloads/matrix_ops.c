@@ -7,11 +7,8 @@
 
 /*
  * An op program on the model. Its loops are unrolled first, so that its VMs come one after the
- * other, each with the statements up to the next.
+ * other, each with the statements up to the next. ops_check() has seen that it can be done.
  */
-
-#define SLOTS	     8
-#define UNROLLED_MAX 65536
 
 struct mx_unrolled {
 	struct {
@@ -19,7 +16,7 @@ struct mx_unrolled {
 		struct ops_values v;
 	} * item;
 	size_t n, room, at;
-	uint64_t slot_pages[SLOTS]; /* as they are now */
+	uint64_t slot_pages[OPS_SLOTS]; /* as they are now */
 };
 
 static int unroll(void *ctx, const struct ops_statement *s, const struct ops_values *v)
@@ -29,7 +26,7 @@ static int unroll(void *ctx, const struct ops_statement *s, const struct ops_val
 	if (u->n == u->room) {
 		size_t room = u->room ? 2 * u->room : 64;
 		void *grown =
-			room > UNROLLED_MAX ? NULL : realloc(u->item, room * sizeof(*u->item));
+			room > OPS_UNROLLED_MAX ? NULL : realloc(u->item, room * sizeof(*u->item));
 
 		if (!grown)
 			return KVMSIM_ENOMEM;
@@ -41,10 +38,26 @@ static int unroll(void *ctx, const struct ops_statement *s, const struct ops_val
 	return 0;
 }
 
-static int complain(struct matrix *m, const struct ops_statement *s, const char *what)
+/* What goes wrong in a statement is told with its place. */
+struct mx_place {
+	const struct kvmsim_errsink *errors;
+	const struct ops_program *program;
+	const struct mx_unrolled *unrolled;
+};
+
+static void emit(void *ctx, enum kvmsim_error err, const char *msg)
 {
-	return kvmsim_err(m->o->errors, KVMSIM_EUNSUPPORTED, "case %s, line %u of its program: %s",
-			  m->o->test_case, s->line, what);
+	const struct mx_place *p = ctx;
+	const struct mx_unrolled *u = p->unrolled;
+	const struct ops_statement *s = u->at < u->n ? u->item[u->at].s : NULL;
+
+	if (!s)
+		kvmsim_err(p->errors, err, "%s: %s", p->program->path, msg);
+	else if (*s->phase)
+		kvmsim_err(p->errors, err, "%s:%u: phase %s: %s", p->program->path, s->line,
+			   s->phase, msg);
+	else
+		kvmsim_err(p->errors, err, "%s:%u: %s", p->program->path, s->line, msg);
 }
 
 static int append(void *ctx, const struct ops_statement *s, const struct ops_values *v)
@@ -60,8 +73,6 @@ static int run(struct matrix *m, const struct ops_statement *s, const struct ops
 {
 	int err;
 
-	if (!m->vcpus[s->vcpu])
-		return complain(m, s, "no such vCPU");
 	mx_ops(m, m->vcpus[s->vcpu]);
 	err = ops_walk_run(m->o->program, s, v, append, m);
 	return err ? err : mx_ops_run(m, s->phase);
@@ -76,12 +87,10 @@ static int slot(struct matrix *m, const struct ops_statement *s, const struct op
 					    .host_populated = true};
 	int err;
 
-	if (r.slot >= SLOTS)
-		return complain(m, s, "no such slot");
 	mx_begin(m, s->phase);
 	err = kvm_set_user_memory_region(m->t, m->kvm, &r);
 	if (err)
-		return complain(m, s, "the slot cannot become that");
+		return kvmsim_err(m->o->errors, err, "the slot cannot become that");
 	m->unrolled->slot_pages[r.slot] = r.npages;
 	return mx_end(m, NULL, 0);
 }
@@ -90,8 +99,6 @@ static int get(struct matrix *m, const struct ops_statement *s, const struct ops
 {
 	uint64_t number = ops_value(s->arg[0], v);
 
-	if (number >= SLOTS || !m->unrolled->slot_pages[number])
-		return complain(m, s, "no such slot");
 	return mx_get_slot(m, s->phase, (uint32_t)number, m->unrolled->slot_pages[number]);
 }
 
@@ -135,8 +142,8 @@ static int statement(struct matrix *m, const struct ops_statement *s, const stru
 	case OPS_NUMBER:
 		mx_key(m, MATRIX_NO_PATTERN, number, m->round);
 		return 0;
-	default:
-		return complain(m, s, "not here");
+	default: /* vms(), before_setup() */
+		return 0;
 	}
 }
 
@@ -159,8 +166,6 @@ static int before_setup(struct matrix *m)
 	struct mx_unrolled *u = m->unrolled;
 	int err = statements(m, true);
 
-	if (!err && (u->at == u->n || u->item[u->at].s->what != OPS_SETUP))
-		return complain(m, u->item[u->at - 1].s, "expected setup after it");
 	u->at++;
 	return err;
 }
@@ -192,15 +197,22 @@ static int vms(struct matrix *m)
 
 int mx_case_program(struct matrix *m)
 {
+	const struct matrix_opts *o = m->o;
 	struct mx_unrolled u = {0};
-	int err = ops_walk(m->o->program, m->o->slot_pages, unroll, &u);
+	struct mx_place place = {o->errors, o->program, &u};
+	const struct kvmsim_errsink errors = {.emit = emit, .ctx = &place};
+	struct matrix_opts own = *o;
+	char error[256];
+	int err;
 
+	if (ops_check(o->program, o->slot_pages, mx_guest(m) == GUEST_LONG64, error, sizeof(error)))
+		return kvmsim_err(o->errors, KVMSIM_EPARSE, "%s", error);
+	own.errors = &errors;
 	m->unrolled = &u;
-	if (err)
-		kvmsim_err(m->o->errors, err, "case %s: its program is too long, unrolled",
-			   m->o->test_case);
-	else
-		err = vms(m);
+	m->o = &own;
+	err = ops_walk(o->program, o->slot_pages, unroll, &u);
+	err = err ? err : vms(m);
+	m->o = o;
 	free(u.item);
 	return err;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,9 +99,10 @@ static uint64_t factor(struct reader *r)
 		return name(r);
 	if (*r->at < '0' || *r->at > '9')
 		return parenthesis(r);
+	errno = 0;
 	value = strtoull(r->at, &end, 0);
 	r->at = end;
-	return value;
+	return errno ? bad(r) : value;
 }
 
 static uint64_t product(struct reader *r)

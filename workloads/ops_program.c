@@ -10,7 +10,6 @@
 
 #define BLOCKS_MAX 6 /* inside each other */
 #define WORDS_MAX  8
-#define SLOTS_MAX  8
 
 /* ---- reading ---- */
 
@@ -248,6 +247,7 @@ int ops_parse(struct ops_program *p, const char *text, const char *path, char *e
 	int err = 0;
 
 	memset(p, 0, sizeof(*p));
+	snprintf(p->path, sizeof(p->path), "%s", path);
 	while (*text && !err) {
 		size_t len = strcspn(text, "\n");
 

@@ -32,6 +32,10 @@ enum ops_what {
 #define OPS_ARG_ROOM	48
 #define OPS_ARGS	3
 #define OPS_PROGRAM_MAX 1000
+#define OPS_PATH_ROOM	160
+#define OPS_SLOTS	8u
+
+#define OPS_UNROLLED_MAX 65536u /* statements, with every loop unrolled */
 
 #define OPS_SLOT_LOG	   1u /* as KVM's flags */
 #define OPS_SLOT_READ_ONLY 2u
@@ -56,12 +60,19 @@ struct ops_statement {
 
 struct ops_program {
 	char name[24];
+	char path[OPS_PATH_ROOM]; /* for messages */
 	size_t n;
 	struct ops_statement statement[OPS_PROGRAM_MAX];
 };
 
 /* Reads @text, which came from @path (for messages). 0, or -1 with what is wrong in @error. */
 int ops_parse(struct ops_program *p, const char *text, const char *path, char *error, size_t room);
+
+/* Whether KVM and the guest take all that the program does, where slot 1 has @slot_pages pages and
+ * the guest pages or does not; whoever plays one asks first. 0, or -1 with file, line and what is
+ * wrong in @error. */
+int ops_check(const struct ops_program *p, uint64_t slot_pages, bool paging, char *error,
+	      size_t room);
 
 /* What the names in expressions stand for. */
 struct ops_values {

@@ -22,7 +22,7 @@ boot_modules() { # FROM TO
 # The VMM, once for all plans.
 boot_vmm() {
 	[ -f "$work/vmm" ] || ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O2 -static -I. \
-		-o "$work/vmm" "$src"/*.c workloads/ops_expr.c workloads/ops_program.c workloads/parallel.c || none "the recorder does not build"
+		-o "$work/vmm" "$src"/*.c workloads/ops_check.c workloads/ops_expr.c workloads/ops_program.c workloads/parallel.c || none "the recorder does not build"
 }
 
 # Packs what the kernel runs; the same bytes for the same content, since the guest's timing follows

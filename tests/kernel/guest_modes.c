@@ -15,6 +15,8 @@
 #define ROOT1_GPA      0x16000ull /* the second root; of PAE its directories follow */
 #define PT_LOW_GPA     0x20000ull /* maps slot 0 */
 #define PT_TEST_GPA(i) (0x21000ull + (i)*PAGE_BYTES) /* slot 1, as much as a table maps each */
+#define MMIO_GPA       0xe0000000ull		     /* no slot is here */
+#define PT_MMIO_GPA    0x60000ull		     /* after the tables of slot 1 */
 #define MOV_CR0_GPA    0x1200ull
 #define MOV_CR3_GPA    0x1210ull
 #define MOV_CR4_GPA    0x1220ull
@@ -162,6 +164,8 @@ void guest_build_tables(struct guest *g)
 		fill_table(g, PT_LOW_GPA, 0, HUGE_BYTES / PAGE_BYTES);
 		for (uint64_t t = 0; t * n < test; t++)
 			fill_table(g, PT_TEST_GPA(t), TEST_GPA + t * large, n);
+		if (g->opts.kind == GUEST_LONG64)
+			fill_table(g, PT_MMIO_GPA, MMIO_GPA, n);
 	}
 	build_second_root(g);
 }

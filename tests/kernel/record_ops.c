@@ -17,8 +17,6 @@ static int append(void *ctx, const struct ops_statement *s, const struct ops_val
 static void run(struct recorder *r, const struct ops_statement *s, const struct ops_values *v)
 {
 	struct guest_ops ops = {.guest = &r->guest, .vcpu = s->vcpu};
-	if (s->vcpu >= r->guest.opts.vcpus)
-		die("line %u: no such vCPU", s->line);
 	ops_walk_run(r->opts.ops, s, v, append, &ops);
 	guest_ops_load(&ops);
 	recorder_run(r, s->vcpu, s->phase);
@@ -62,6 +60,7 @@ static int execute(void *ctx, const struct ops_statement *s, const struct ops_va
 {
 	struct recorder *r = ctx;
 	uint64_t first = s->n_args ? ops_value(s->arg[0], v) : 0, start;
+	now_doing(r->opts.ops->path, s->line, s->phase);
 	switch (s->what) {
 	case OPS_VM:
 		new_vm(r, s);

@@ -83,8 +83,10 @@ judge() { # FILE VALIDATE-OPTION...
 
 validate() { # PLAN
 	plan=$1 patched='' kernel="Debian's $abi" reason=''
-	[ -f "$plan" ] || plan=$src/$plan.plan
-	[ -f "$plan" ] || { fail "no such plan: $plan"; return; }
+	[ -f "$plan" ] || plan=$src/${1%.plan}.plan
+	[ -f "$plan" ] || { fail "no such plan: $1, $plan"; return; }
+	grep -Eq '^[[:space:]]*(run|trace|parallel)[[:space:]]' "$plan" ||
+		{ fail "$plan: nothing to record, expected run, trace or parallel"; return; }
 	choose_qemu "$plan" || { skip "$plan: $reason"; return; }
 	if grep -q '^mode' "$plan"; then
 		kernel="$kernel with $src/patches"

@@ -53,9 +53,17 @@ static const struct mmu {
 	{"npt1-tdp1-32bit", "", "npt=1", GUEST_32BIT},
 };
 
+static char doing[256]; /* "PLACE: ", or nothing */
+
+void now_doing(const char *path, unsigned line, const char *phase)
+{
+	snprintf(doing, sizeof(doing), "%s:%u: %s%s%s", path, line, *phase ? "phase " : "", phase,
+		 *phase ? ": " : "");
+}
+
 static void complain(const char *fmt, va_list args)
 {
-	fputs("vmm: ", stderr);
+	fprintf(stderr, "vmm: %s", doing);
 	vfprintf(stderr, fmt, args);
 }
 
@@ -232,7 +240,7 @@ static void record_costs(const struct record_opts *opts)
 }
 
 /* False: there is no op program of that name. */
-static bool read_ops(struct ops_program *ops, const char *name)
+static bool read_ops(struct ops_program *ops, const char *name, uint64_t slot_pages, bool paging)
 {
 	static char text[32768], error[256];
 	char path[64];
@@ -242,7 +250,8 @@ static bool read_ops(struct ops_program *ops, const char *name)
 		return false;
 	if (bytes == (long)sizeof(text) - 1)
 		die("%s: longer than %zu bytes", path, sizeof(text) - 2);
-	if (ops_parse(ops, text, path, error, sizeof(error)))
+	if (ops_parse(ops, text, path, error, sizeof(error)) ||
+	    ops_check(ops, slot_pages, paging, error, sizeof(error)))
 		die("%s", error);
 	return true;
 }
@@ -283,7 +292,7 @@ static void run(const struct machine *m, const char *name, enum wanted want, con
 		die("plan: cannot run %s on %s with %s pages, guest PTEs %s", what, mmu->name,
 		    slot_pages, pte);
 	if (name) {
-		if (read_ops(&ops, name)) {
+		if (read_ops(&ops, name, opts.slot_pages, !flat)) {
 			memset(&program, 0, sizeof(program));
 			memcpy(program.case_name, ops.name, sizeof(ops.name));
 			opts.ops = &ops;

@@ -14,6 +14,10 @@
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die_errno(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* What their messages begin with from here on: the line of a program, and its phase, if it has one.
+ */
+void now_doing(const char *path, unsigned line, const char *phase);
+
 /* A file of sysfs or tracefs: its text, at most @size - 1 bytes, NUL-terminated; or -1. */
 long read_text(const char *path, char *buf, uint64_t size);
 /* Writes @text to an existing file, or dies. */

@@ -155,10 +155,53 @@ static void refused(void)
 	}
 }
 
-static CU_TestInfo tests[] = {{"expressions", expressions},
-			      {"loops", loops},
-			      {"statements", statements},
-			      {"refused", refused},
-			      CU_TEST_INFO_NULL};
+/* What KVM takes, at the edge of what it takes; and what only a guest that pages has. */
+static void checked(void)
+{
+	static const struct {
+		const char *text;
+		bool paging;
+		const char *message; /* NULL: it is fine */
+	} cases[] = {
+		{"case a\nvm\nsetup\nlimit l 64\n", true, NULL},
+		{"case a\nvm\nsetup\nlimit l 63\n", true,
+		 "x.ops:4: a limit of 63 shadow pages: expected 64 or more"},
+		{"case a\nvm logged\nsetup\nget g 1\nslot off 1 test(0) all\n", true, NULL},
+		{"case a\nvm logged\nsetup\nslot off 1 test(0) all\nget g 1\n", true,
+		 "x.ops:5: slot 1 is not logged"},
+		/* beside slot 1; moved away, made smaller once deleted */
+		{"case a\nvm\nsetup\nslot s 2 test(700) 512\nslot m 2 mmio(0) 512\n"
+		 "slot d 2 0 0\nslot s 2 test(701) 1 read-only log\nget g 2\n",
+		 true, NULL},
+		{"case a\nvm\nsetup\nslot d 1 0 0\nget g 1\n", true, "x.ops:5: there is no slot 1"},
+		/* each VM begins anew */
+		{"case a\nfor i 1 2\nvm\nsetup\nslot s 2 mmio(0) 1\nend\n", true, NULL},
+		{"case a\nvm\nsetup\nfor i 1 2\nslot s i+1 mmio(0) 1\nend\n", true,
+		 "x.ops:5: slot 3 would overlap slot 2"},
+		{"case a\nvm\nsetup\nrun r\nfor i 1 4095\nhlt\nend\nend\n", true, NULL},
+		{"case a\nvm vcpus=2\nsetup\nrun r vcpu=1\nfor i 1 2047\nhlt\nend\nend\n", true,
+		 NULL},
+		{"case a\nvm vcpus=2\nsetup\nrun r vcpu=1\nfor i 1 2048\nhlt\nend\nend\n", true,
+		 "x.ops:6: more accesses than the list of vCPU 1 has room for, 2047"},
+		{"case a\nvm\nsetup\nrun r\nread 0xffffffff\ncr3 0x100000000\nend\n", true, NULL},
+		{"case a\nvm\nsetup\nrun r\nwrite4 0 1\nend\n", false, NULL},
+		{"case a\nvm\nsetup\nrun r\nxchg8 0 1\nend\n", false,
+		 "x.ops:5: a guest that does not page has no such access"},
+		{"case a\nvm\nsetup\nset low(511)+4088 1\ncopy low(511) low(0)\n", true, NULL},
+		{"case a\nvm\nsetup\nset low(512) 1\n", true, "x.ops:4: 0x200000 is not in slot 0"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		CU_ASSERT_EQUAL_FATAL(parse(cases[i].text), 0);
+		strcpy(error, "");
+		CU_ASSERT_EQUAL(ops_check(&program, 700, cases[i].paging, error, sizeof(error)),
+				cases[i].message ? -1 : 0);
+		CU_ASSERT_STRING_EQUAL(error, cases[i].message ? cases[i].message : "");
+	}
+}
+
+static CU_TestInfo tests[] = {{"expressions", expressions}, {"loops", loops},
+			      {"statements", statements},   {"refused", refused},
+			      {"checked", checked},	    CU_TEST_INFO_NULL};
 
 TEST_MAIN("ops_program", tests)

@@ -4,11 +4,11 @@
 
 #include "workloads/kvm/machine.h"
 #include "workloads/matrix_layout.h"
+#include "workloads/ops_program.h"
 
 /* The guest of an op program on a real KVM: the reference matrix's, at CPL3. Of the machine's slots
  * 0 is its code, tables and lists, 1 the test pages, others what a program makes. */
 
-#define OPS_SLOTS      8u
 #define OPS_MORE_PAGES 512u /* at most, of slots 2 and so on, each */
 
 struct ops_guest {

@@ -47,9 +47,8 @@ static int may_go_on(void *ctx)
 		return KVMSIM_EINTR;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (now.tv_sec > p->deadline)
-		return kvmsim_err(p->opts->errors, KVMSIM_EIO,
-				  "line %u of the program takes too long: given up",
-				  p->statement->line);
+		return kvmsim_err(p->opts->errors, KVMSIM_EIO, "%s:%u: takes too long: given up",
+				  p->opts->program->path, p->statement->line);
 	return 0;
 }
 
@@ -126,18 +125,10 @@ static int append(void *ctx, const struct ops_statement *s, const struct ops_val
 				s->n_args > 1 ? ops_value(s->arg[1], v) : 0);
 }
 
-static int refuse(const struct player *p, const struct ops_statement *s, const char *what)
-{
-	return kvmsim_err(p->opts->errors, KVMSIM_EINVAL, "line %u of the program: %s", s->line,
-			  what);
-}
-
 static int run(struct player *p, const struct ops_statement *s, const struct ops_values *v)
 {
 	int err;
 
-	if (s->vcpu >= p->guest.opts.n_vcpus)
-		return refuse(p, s, "no such vCPU");
 	ops_guest_list(&p->guest, s->vcpu);
 	err = ops_walk_run(p->opts->program, s, v, append, &p->guest);
 	err = err ? err : ops_guest_load(&p->guest, s->vcpu);
@@ -160,8 +151,6 @@ static int get(struct player *p, const struct ops_statement *s, uint64_t number)
 	uint64_t n = 0;
 	int err;
 
-	if (number >= OPS_SLOTS || !p->guest.npages[number])
-		return refuse(p, s, "no such slot");
 	err = phase_begin(p);
 	err = err ? err
 		  : machine_ioctl(p->guest.m, p->guest.m->vm, KVM_GET_DIRTY_LOG, &log,
@@ -188,8 +177,6 @@ static int store(struct player *p, const struct ops_statement *s, const struct o
 	const uint8_t *from = s->what == OPS_COPY ? ops_guest_low(&p->guest, second, bytes)
 						  : (const uint8_t *)&second;
 
-	if (!to || !from)
-		return refuse(p, s, "not in slot 0");
 	memmove(to, from, bytes);
 	return 0;
 }
@@ -283,6 +270,7 @@ static int play(struct player *p)
 int kvm_ops_play(const struct kvm_ops_opts *opts)
 {
 	struct player *p = calloc(1, sizeof(*p));
+	char error[256];
 	int err;
 
 	if (!opts->slot_pages || opts->slot_pages > KVM_OPS_MAX_PAGES) {
@@ -290,6 +278,10 @@ int kvm_ops_play(const struct kvm_ops_opts *opts)
 		return kvmsim_err(opts->errors, KVMSIM_EINVAL,
 				  "%llu pages of slot 1: expected 1 to %u",
 				  (unsigned long long)opts->slot_pages, KVM_OPS_MAX_PAGES);
+	}
+	if (ops_check(opts->program, opts->slot_pages, true, error, sizeof(error))) {
+		free(p);
+		return kvmsim_err(opts->errors, KVMSIM_EPARSE, "%s", error);
 	}
 	if (p)
 		p->seen = calloc(SEEN_MAX, sizeof(*p->seen));

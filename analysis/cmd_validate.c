@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analysis/cli.h"
 #include "analysis/evidence.h"
@@ -220,6 +222,17 @@ static int validate_evidence(const struct verb *verb, const struct options *o)
 					  : EVIDENCE_TABLE);
 }
 
+/* Whether --programs names a folder; else a message. */
+static bool programs_there(const struct verb *verb, const char *dir)
+{
+	struct stat st;
+	int err = stat(dir, &st) < 0 ? errno : !S_ISDIR(st.st_mode) ? ENOTDIR : 0;
+
+	if (err)
+		cli_usage(verb, "--programs %s: %s", dir, strerror(err));
+	return !err;
+}
+
 /* Whether there are both presets of that kernel. */
 static bool preset_of(const char *kernel)
 {
@@ -311,6 +324,8 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 			return cli_usage(verb, "bad option %s", argv[optind - 1]);
 		}
 	}
+	if (o.programs && !programs_there(verb, o.programs))
+		return EXIT_USAGE;
 	if (o.first_divergence) {
 		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.kernel ||
 		    o.profile || o.cost || o.check || o.csv || o.vcpus)
@@ -358,7 +373,8 @@ const struct verb verb_validate = {
 	.summary = "hold the model against measurements of real kernels",
 	.usage = "validate [--recipe FILE.ini [--evidence FILE.csv]] [--json|--csv]\n"
 		 "       kvmsim validate --matrix FILE.csv [OPTION]...\n"
-		 "       kvmsim validate --first-divergence [--context N] [--json] TRACE...\n"
+		 "       kvmsim validate --first-divergence [--programs DIR] [--context N] "
+		 "[--json] TRACE...\n"
 		 "Without --matrix: predicts the measured GET_DIRTY_LOG times that the program "
 		 "comes\n"
 		 "with, or those of a recipe, and judges the rows that were not fitted.\n\n"

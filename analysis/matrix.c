@@ -303,7 +303,9 @@ static int add_to_phase(struct comparison *c, size_t index)
 static const char *refused(const struct matrix_config *conf, char *room, size_t len)
 {
 	if (!conf->program && !matrix_has_case(conf->test_case))
-		snprintf(room, len, "case %s", conf->test_case);
+		snprintf(room, len, "case %s is not built in, and %s %s.ops", conf->test_case,
+			 conf->looked_for ? "there is no" : "no --programs DIR was given with its",
+			 conf->test_case);
 	else if (conf->mmu_kind < 0)
 		snprintf(room, len, "MMU %s", conf->mmu);
 	else if (!conf->program && !matrix_case_on(conf->test_case, (enum mmu_kind)conf->mmu_kind))
@@ -405,6 +407,6 @@ int matrix_validate(struct matrix_file *f, const struct matrix_select *sel,
 	if (err == KVMSIM_ENOMEM)
 		kvmsim_err(sel->errors, err, "%s: out of memory", f->path);
 	matrix_tally_sort(out);
-	out->pass = !err && !out->total.different && !out->missing;
+	out->pass = !err && out->total.equal && !out->total.different && !out->missing;
 	return err;
 }

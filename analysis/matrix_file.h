@@ -61,6 +61,7 @@ struct matrix_config {
 	bool mmu_only;			   /* rows are of the MMU's statistics and results alone */
 	int pte_kind;			   /* enum matrix_pte, or -1 */
 	const struct ops_program *program; /* the case is this one; NULL: built in, or none */
+	bool looked_for;		   /* matrix_file_programs() has */
 };
 
 struct matrix_file {

@@ -73,6 +73,7 @@ int matrix_file_programs(struct matrix_file *f, const char *dir,
 
 		if (matrix_has_case(c->test_case))
 			continue;
+		c->looked_for = true;
 		c->program = known(f, c->test_case);
 		if (!c->program)
 			err = load(f, dir, c->test_case, errors, &c->program);

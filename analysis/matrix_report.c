@@ -108,7 +108,7 @@ int matrix_print(const struct matrix_result *r, FILE *to)
 			fputs(" (no row)\n", to);
 	}
 	if (r->n_reasons)
-		fputs("\nNot modelled yet:\n", to);
+		fputs("\nNot modelled, or not to be found:\n", to);
 	for (size_t i = 0; i < r->n_reasons; i++)
 		fprintf(to, "  %s: %s rows\n", r->reasons[i].text, out_u64(n, r->reasons[i].rows));
 	print_left_out(r, to);
@@ -116,9 +116,9 @@ int matrix_print(const struct matrix_result *r, FILE *to)
 		fprintf(to, "\n%s rows of costs in instructions: see --cost.\n",
 			out_u64(n, r->cost_rows));
 	fprintf(to, "\n%s: %s rows equal, ",
-		!r->pass	 ? "FAILED"
-		: r->total.equal ? "passed"
-				 : "nothing compared",
+		r->pass						     ? "passed"
+		: r->total.equal || r->total.different || r->missing ? "FAILED"
+								     : "FAILED: nothing compared",
 		out_u64(n, r->total.equal));
 	fprintf(to, "%s different, ", out_u64(n, r->total.different));
 	fprintf(to, "%s not modelled", out_u64(n, r->total.not_modelled));

@@ -14,7 +14,8 @@
 
 struct collection {
 	struct trace_phases *phases;
-	bool begun; /* a phase, whose name comes at its end */
+	bool begun;	    /* a phase, whose name comes at its end */
+	uint64_t completed; /* vCPUs, as bits, whose last exit ended the instruction */
 	bool no_memory;
 };
 
@@ -26,6 +27,24 @@ static bool begin(struct collection *c)
 	return !c->no_memory;
 }
 
+/* Where the guest is entered again after an instruction that KVM did for it the model does not
+ * know: its instructions have an address, and no length. After a fault it is the instruction
+ * itself. */
+static void hide_unknown(struct collection *c, const struct kvm_trace_event *e,
+			 struct trace_line *line)
+{
+	uint64_t vcpu = e->vcpu < 64 ? 1ull << e->vcpu : 0;
+
+	if (e->id == TRACE_kvm_emulate_insn)
+		c->completed |= vcpu;
+	else if (e->id == TRACE_kvm_exit && (e->code == EXIT_PF || e->code == EXIT_NPF))
+		c->completed &= ~vcpu;
+	else if (e->id == TRACE_kvm_exit)
+		c->completed |= vcpu;
+	else if (e->id == TRACE_kvm_entry && (c->completed & vcpu || !vcpu))
+		line->hidden |= 1ull << LINE_rip;
+}
+
 static void on_event(void *ctx, const struct kvm_trace_event *e)
 {
 	struct collection *c = ctx;
@@ -34,6 +53,7 @@ static void on_event(void *ctx, const struct kvm_trace_event *e)
 	if (!begin(c))
 		return;
 	trace_line_of(e, &line);
+	hide_unknown(c, e, &line);
 	c->no_memory |= !trace_phases_add_line(c->phases, &line);
 }
 
@@ -50,6 +70,7 @@ static int on_phase(void *ctx, const struct matrix_phase *p)
 	phase->nr_dirty = p->nr_dirty;
 	phase->round = p->round;
 	c->begun = false;
+	c->completed = 0; /* each phase has its own registers */
 	if (run_interrupted)
 		return KVMSIM_EINTR;
 	return trace_phase_end(phase) ? 0 : KVMSIM_ENOMEM;
@@ -127,7 +148,10 @@ static int run_case(const struct profile *profile, const struct kvmsim_errsink *
 	int err;
 
 	if (!s->program && !matrix_has_case(r->test_case))
-		return kvmsim_err(errors, KVMSIM_ENOENT, "%s: the model has no case %s", s->path,
+		return kvmsim_err(errors, KVMSIM_ENOENT, "%s: the model has no case %s, %s %s.ops",
+				  s->path, r->test_case,
+				  s->looked_for ? "and there is no"
+						: "and no --programs DIR was given with its",
 				  r->test_case);
 	if (!s->program && !matrix_case_on(r->test_case, r->mmu))
 		return kvmsim_err(errors, KVMSIM_ENOENT, "%s: the model has no case %s on %s",
@@ -222,6 +246,7 @@ static int find_program(const char *dir, const struct kvmsim_errsink *errors,
 
 	if (!dir || matrix_has_case(name))
 		return 0;
+	s->looked_for = true;
 	s->program = calloc(1, sizeof(*s->program));
 	if (!s->program)
 		return KVMSIM_ENOMEM;

@@ -28,6 +28,7 @@ struct sequence_phase {
 struct sequence_result {
 	const char *path;
 	struct ops_program *program; /* the case; NULL: one that is built in */
+	bool looked_for;	     /* among programs */
 	struct trace_recording *recording;
 	struct trace_phases model; /* all phases of the case */
 	struct sequence_phase *phases;

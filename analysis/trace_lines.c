@@ -16,7 +16,7 @@
 
 /* {field}: read by that field's rule; {}: whatever stands there; all else as it is. */
 static const char *const formats[N_KVM_TRACE] = {
-	[TRACE_kvm_entry] = "vcpu {vcpu}, rip {}",
+	[TRACE_kvm_entry] = "vcpu {vcpu}, rip {rip}{}",
 	[TRACE_kvm_exit] = "vcpu {vcpu} reason {reason} rip {rip} info1 {}",
 	[TRACE_kvm_page_fault] = "vcpu {vcpu} rip {rip} address {addr} error_code {error}",
 	[TRACE_kvm_pml_full] = "vcpu {vcpu}{}",
@@ -433,7 +433,7 @@ bool trace_line_equal(const struct trace_line *a, const struct trace_line *b,
 	if (a->id != b->id || a->id == N_KVM_TRACE)
 		return false;
 	for (int f = 0; f < N_LINE_FIELDS; f++) {
-		if (a->field[f] != b->field[f]) {
+		if (a->field[f] != b->field[f] && !((a->hidden | b->hidden) >> f & 1)) {
 			*field = (enum trace_line_field)f;
 			return false;
 		}
@@ -462,7 +462,7 @@ const char *trace_line_text(const struct trace_line *l, char buf[TRACE_LINE_TEXT
 		enum trace_line_field f = piece.field;
 		const char *word;
 
-		if (f == N_LINE_FIELDS)
+		if (f == N_LINE_FIELDS || l->hidden >> f & 1)
 			continue;
 		word = word_for(words_of(l->id, f), l->field[f]);
 		if (word && *word)

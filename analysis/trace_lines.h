@@ -14,7 +14,7 @@
  * after the TP_printk() of Linux 6.1 (arch/x86/kvm/trace.h, mmu/mmutrace.h).
  *
  * Left out is what the model has not: host frames and addresses, bytes of instructions, values of
- * registers and memory, where an entry goes on, the exit's info fields (of a fault they are the
+ * registers and memory, the exit's info fields (of a fault they are the
  * next line's address and error code).
  */
 
@@ -71,6 +71,7 @@ struct trace_line {
 	unsigned long number; /* of the line in its file; 0: the model's */
 	const char *unknown;  /* its name then, as long as the file */
 	uint64_t thread;      /* in order of creation; not compared */
+	uint64_t hidden;      /* fields that this side does not know here, as bits */
 	uint64_t field[N_LINE_FIELDS];
 };
 
@@ -89,8 +90,8 @@ bool trace_line_parse(enum kvm_trace_id id, const char *text, struct trace_line 
 /* The model's event. */
 void trace_line_of(const struct kvm_trace_event *e, struct trace_line *out);
 
-/* Whether they are the same; else @field is the first that differs (N_LINE_FIELDS: the events
- * themselves). */
+/* Whether they are the same in what both know; else @field is the first that differs
+ * (N_LINE_FIELDS: the events themselves). */
 bool trace_line_equal(const struct trace_line *a, const struct trace_line *b,
 		      enum trace_line_field *field);
 

@@ -90,11 +90,56 @@ check 'an unknown phase' 1 'no such phase, key or occurrence: nonsense: 1 rows' 
 	validate "$dir/phase.csv"
 { cat "$small"; echo 'Z,npt0-long64,stock,512,2m,-,,,setup,stat:pf_taken,1,delta,'; } \
 	>"$dir/case.csv"
-check 'another case' 0 'case Z: 1 rows' validate "$dir/case.csv"
+check 'another case' 0 'case Z is not built in, and no --programs DIR was given with its Z.ops: 1 rows' validate "$dir/case.csv"
 { cat "$small"; echo 'A,npt9,stock,512,2m,-,,,setup,stat:pf_taken,1,delta,'; } >"$dir/mmu.csv"
 check 'another MMU' 0 'MMU npt9: 1 rows' validate "$dir/mmu.csv"
-check 'only a case that is not modelled' 0 'nothing compared: 0 rows equal' \
+check 'only a case that is not modelled' 1 'FAILED: nothing compared: 0 rows equal' \
 	validate "$dir/case.csv" --case Z
+check 'only costs' 1 'FAILED: nothing compared' validate $evidence/cost-6.1.0-57.csv --case A
+
+# op programs
+programs=tests/kernel/cases
+check 'an op program, and no folder' 1 'case V_slots is not built in' validate $evidence/mmio-6.1.0-57.csv
+check 'an op program' 0 'passed: ' validate $evidence/mmio-6.1.0-57.csv --case V_slots --programs $programs
+check 'not its folder' 1 'case V_slots is not built in, and there is no V_slots.ops: ' \
+	validate $evidence/mmio-6.1.0-57.csv --case V_slots --programs "$dir"
+bad 'no such folder' 2 validate --matrix "$reference" --programs "$dir/none"
+ok 'no such folder: said' says '--programs .*/none: No such file or directory' err
+bad 'a file for a folder' 2 validate --matrix "$reference" --programs "$small"
+ok 'a file for a folder: said' says 'Not a directory' err
+
+# What KVM refuses, or the guest has no room for, is told with its line.
+{
+	head -n 1 "$reference"
+	echo 'X,npt0-long64,stock,700,4k,-,,,setup,stat:pf_taken,1,delta,'
+} >"$dir/x.csv"
+program() { # WORDS STATEMENT...: each a line, from the fourth on
+	words=$1
+	shift
+	{ printf 'case X\nvm\nsetup\n'; printf '%s\n' "$@"; } >"$dir/X.ops"
+	bad "$words" 3 validate --matrix "$dir/x.csv" --programs "$dir"
+	ok "$words: said" grep -qF "X.ops:$words" "$dir/err"
+}
+program '4: a limit of 1 shadow pages: expected 64 or more' 'limit a 1'
+program '4: slot 1 is not logged' 'get a 1'
+program '4: there is no slot 3' 'get a 3'
+program '4: slot 2: 0x20000001 is not a page' 'slot s 2 0x20000001 70'
+program '4: slot 2: 5130 pages, it has 512' 'slot s 2 0x20000000 5130'
+program '4: slot 9: expected 0 to 7' 'slot s 9 0x20000000 1'
+program '4: slot 2 would overlap slot 1' 'slot s 2 test(699) 1'
+program '4: slot 3 is not there to be deleted' 'slot s 3 0 0'
+program '5: slot 2 has 4 pages, not read-only' 'slot s 2 0x20000000 4' 'slot t 2 0x20000000 4 read-only'
+program '5: slot 2 has 4 pages, not read-only' 'slot s 2 0x20000000 4' 'slot t 2 0x20000000 5'
+program '4: vcpu=1, and the VM has one vCPU' 'run a vcpu=1' hlt end
+program '6: more accesses than the list of vCPU 0 has room for, 4095' 'run a' 'for i 0 4095' hlt end end
+program '5: address 0x123456789: expected 32 bits' 'run a' 'read 0x123456789' end
+program '5: more than 65536 statements' 'for i 0 99999999999' 'round i' end
+program '4: loops of more than 65536 turns' 'for i 0 99999999999' end
+program "4: expected an expression, found '99999999999999999999'" 'round 99999999999999999999'
+program '4: setup comes once per vm' setup
+program '4: a vm without setup' vm
+program '4: 0x200000 is not in slot 0' 'set low(512) 1'
+program "4: phase touch: vCPU 0: page fault of the guest's own at 0xe0200000" 'run touch' 'read mmio(512)' end
 check 'an MMU left out' 0 'passed: ' validate "$reference" --case N --mmu npt1-tdp0
 
 # unusable files

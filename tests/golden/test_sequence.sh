@@ -140,7 +140,9 @@ unusable 'a folder' 'Is a directory' "$dir"
 sed 1d "$whole" >"$dir/A64-npt0-2m.txt"
 check 'the name says what it is of' 0 'case A, npt0-long64, slot of 64 pages, guest PTEs 2m' \
 	sequence "$dir/A64-npt0-2m.txt"
-check 'an op program' 3 'the model has no case U_crossing' "$kvmsim" validate --first-divergence \
+n=$(first kvm_entry)
+altered 'where the guest is entered' "${n}s/rip 0x1040/rip 0x1041/" '4: rip'
+check 'an op program' 3 'the model has no case U_crossing, and no --programs DIR was given' "$kvmsim" validate --first-divergence \
 	"$recorded/trace-U_crossing-npt0-long64.txt.gz"
 check 'no file named' 2 'needs a trace FILE' sequence
 check 'with a matrix' 2 'goes with --context, --programs and --json only' sequence --matrix x.csv "$whole"

@@ -13,7 +13,10 @@
 static const struct {
 	const char *line, *text;
 } lines[] = {
-	{"kvm_entry: vcpu 1, rip 0x1040", "kvm_entry vcpu=1"},
+	{"kvm_entry: vcpu 1, rip 0x1040", "kvm_entry vcpu=1 rip=1040"},
+	/* from Linux 6.14 on */
+	{"kvm_entry: vcpu 1, rip 0x1040 intr_info 0x00000000 error_code 0x00000000",
+	 "kvm_entry vcpu=1 rip=1040"},
 	{"kvm_exit: vcpu 0 reason PF excp rip 0x1040 info1 0x0000000000000010 info2 "
 	 "0x0000000000001040 intr_info 0x00000000 error_code 0x00000000",
 	 "kvm_exit vcpu=0 reason=PF excp rip=1040"},

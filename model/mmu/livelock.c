@@ -2,6 +2,7 @@
 #include "model/mmu/livelock.h"
 
 #include "model/mmu/mmu.h"
+#include "model/sim/profile.h"
 
 void vcpu_progressed(struct kvm_vcpu *v)
 {
@@ -38,9 +39,10 @@ int vcpu_restarted(struct kvm_vcpu *v, gva_t gva, uint64_t need, const char *why
 		access = "store to";
 	return kvmsim_err(
 		sim_errors(v->kvm->sim), KVMSIM_ELIVELOCK,
-		"livelock: task %s at %llu: vCPU %u's %s gva %#llx, gfn %#llx, has come to "
+		"livelock: task %s at %llu %s: vCPU %u's %s gva %#llx, gfn %#llx, has come to "
 		"nothing %u times%s: %s",
-		task_name(v->task), (unsigned long long)task_now(v->task), v->id, access,
-		(unsigned long long)gva, (unsigned long long)r->gfn, r->n,
+		task_name(v->task), (unsigned long long)task_now(v->task),
+		profile_unit(sim_profile(v->kvm->sim)), v->id, access, (unsigned long long)gva,
+		(unsigned long long)r->gfn, r->n,
 		r->alone < LIVELOCK_ALONE ? "" : ", and nothing else goes on", why);
 }

@@ -10,6 +10,7 @@
  *
  * What fails is shrunk and printed as a text that can be played again.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +144,7 @@ static void texts(void)
 	fclose(f);
 	f = fmemopen(text, size, "r");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_TRUE(mops_parse(f, &back));
+	CU_ASSERT_TRUE(mops_parse(f, "text", &back));
 	fclose(f);
 	CU_ASSERT_EQUAL(back.n, m.n);
 	CU_ASSERT_TRUE(back.n == m.n && !memcmp(back.op, m.op, m.n * sizeof(*m.op)));
@@ -199,26 +200,51 @@ static int one(struct mops *m)
 	return r.err != 0;
 }
 
+/* A whole number, all of it. */
+static bool number(const char *text, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static int text(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	struct mops m;
+	bool ok;
+
+	if (!f) {
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+		return 1;
+	}
+	ok = mops_parse(f, path, &m);
+	fclose(f);
+	if (ok)
+		return one(&m);
+	mops_free(&m);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
+	const char *what = argc > 1 ? argv[1] : "";
 	struct mops m;
-	FILE *f;
+	uint64_t seed;
 
-	if (argc == 3 && !strcmp(argv[1], "seed"))
-		return mops_make(strtoull(argv[2], NULL, 10), &m) ? one(&m) : 1;
-	if (argc == 3 && !strcmp(argv[1], "text")) {
-		f = fopen(argv[2], "r");
-		if (!f || !mops_parse(f, &m)) {
-			fprintf(stderr, "%s: cannot be read\n", argv[2]);
-			return 1;
-		}
-		fclose(f);
-		return one(&m);
-	}
-	only_list = argc > 2 && !strcmp(argv[1], "list");
-	if (only_list || (argc > 2 && !strcmp(argv[1], "ops"))) {
-		most_ops = strtoull(argv[2], NULL, 10);
-		first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+	if (argc == 3 && !strcmp(what, "seed") && number(argv[2], &seed))
+		return mops_make(seed, &m) ? one(&m) : 1;
+	if (argc == 3 && !strcmp(what, "text"))
+		return text(argv[2]);
+	only_list = !strcmp(what, "list");
+	if (argc > 1 && ((!only_list && strcmp(what, "ops")) || argc < 3 || argc > 4 ||
+			 !number(argv[2], &most_ops) || (argc > 3 && !number(argv[3], &first)))) {
+		fprintf(stderr,
+			"usage: %s [ops N [FIRST] | list N [FIRST] | seed SEED | text FILE]\n",
+			argv[0]);
+		return 2;
 	}
 	return test_main("machine_ops", tests);
 }

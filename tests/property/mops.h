@@ -175,8 +175,8 @@ static inline uint64_t mops_first_word(const struct mops *m, uint64_t gpa)
 
 /* ---- mops_text.c ---- */
 void mops_print(const struct mops *m, FILE *f);
-/* False: a line that cannot be read, named on stderr. */
-bool mops_parse(FILE *f, struct mops *m);
+/* False: a line that cannot be read, named on stderr as @path's; @m is to be freed all the same. */
+bool mops_parse(FILE *f, const char *path, struct mops *m);
 
 /* ---- mops_run.c ---- */
 void mops_run(const struct mops *m, struct mops_result *r);

@@ -66,7 +66,7 @@ static bool parse_head(const char *line, struct mops *m)
 	       m->n_windows && m->n_windows <= MOPS_MAX_WINDOWS;
 }
 
-bool mops_parse(FILE *f, struct mops *m)
+bool mops_parse(FILE *f, const char *path, struct mops *m)
 {
 	char line[600];
 	size_t room = 0;
@@ -81,18 +81,22 @@ bool mops_parse(FILE *f, struct mops *m)
 		if (m->n == room) {
 			struct mop *op = realloc(m->op, (room = 2 * room + 64) * sizeof(*op));
 
-			if (!op)
+			if (!op) {
+				fprintf(stderr, "%s: out of memory\n", path);
 				return false;
+			}
 			m->op = op;
 		}
 		ok = head ? parse_op(line, &m->op[m->n]) : parse_head(line, m);
 		if (!ok) {
-			fprintf(stderr, "line %u: expected %s\n", n,
+			fprintf(stderr, "%s:%u: expected %s\n", path, n,
 				head ? "who kind a b len gap" : "a line that begins with machine");
 			return false;
 		}
 		m->n += head;
 		head = true;
 	}
+	if (!head)
+		fprintf(stderr, "%s: expected a line that begins with machine\n", path);
 	return head;
 }

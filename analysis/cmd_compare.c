@@ -61,6 +61,7 @@ static int run_done(void *ctx, const struct run_opts *opts, const struct run_res
 
 	snprintf(c->preset, sizeof(c->preset), "%s", r->preset);
 	c->walked |= r->counts[COUNT_walk_sp] > 0;
+	run_note_spte(opts, r);
 	c->runs++;
 	if (c->progress && time(NULL) > c->began + 2)
 		fprintf(stderr, "\rkvmsim: %zu run%s", c->runs, c->runs == 1 ? "" : "s");

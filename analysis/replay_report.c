@@ -40,6 +40,7 @@ void replay_warn(const struct run_opts *o, const struct run_result *r)
 
 	unpriced_warn(&u);
 	run_note_fallback(o->dirty, run_mmu(r->preset, o->long_mode, o->nested));
+	run_note_spte(o, r);
 }
 
 /* ---- tables ---- */

@@ -148,6 +148,16 @@ void run_note_fallback(const char *dirty, enum mmu_kind mmu)
 			 dirty, mmu_kind_name(mmu));
 }
 
+void run_note_spte(const struct run_opts *opts, const struct run_result *r)
+{
+	/* What is prefetched matters to direct shadow pages, too. */
+	if (opts->spte && !r->stats[STAT_mmio_exits] && !strstr(opts->spte, "prefetch=") &&
+	    run_mmu(r->preset, opts->long_mode, opts->nested) != MMU_SHADOW_LONG64)
+		cli_warn("spte policy %s: no access of a device and no shadowed page table was in "
+			 "this run; it changed nothing",
+			 opts->spte);
+}
+
 void run_memory_json(json_t *o, const struct run_opts *opts)
 {
 	static const char *const sizes[] = {NULL, "4k", "2m", "1g"};

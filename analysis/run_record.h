@@ -33,6 +33,9 @@ void run_evidence_json(struct json_t *o, const struct run_opts *opts, const char
 
 /* A warning where @dirty asks for the CPU's log and @mmu, shadow paging, has none. */
 void run_note_fallback(const char *dirty, enum mmu_kind mmu);
+/* A warning when --spte was given and @r had nothing that it is about: no access of a device, and
+ * no shadowed page table. */
+void run_note_spte(const struct run_opts *opts, const struct run_result *r);
 
 /* Keeps one run in the store at @path, which is opened with the first run (*@store is NULL until
  * then), so that bad input leaves no empty store behind. Messages go to @errors. Errors: those of

@@ -152,6 +152,12 @@ device none 21 20 0
 device vcpu-cache 21 0 0
 device mmio-spte 3 0 18
 device mmio-gen,gen-bits=5 3 0 18
+ok 'no device' replay 0 "$trace" --dirty mask --profile unit --spte none
+ok 'no device: a note' says '^kvmsim: warning: spte policy none: no access of a device and no shadowed' err
+ok 'no device, prefetch' replay 0 "$trace" --dirty mask --profile unit --spte none,prefetch=1
+ok 'no device, prefetch: no note' [ "$(grep -c 'spte policy' "$dir/err")" -eq 0 ]
+ok 'a device: no note' replay 0 "$dir/device.kvt" "$@" --spte none
+ok 'a device: no note: quiet' [ "$(grep -c 'spte policy' "$dir/err")" -eq 0 ]
 ok 'a device: evidence' replay 0 "$dir/device.kvt" "$@" --spte mmio-gen
 ok 'a device: evidence: said' says '^Evidence for spte policy mmio-gen: oracle-exact on npt0-flat32' out
 refuses 'unknown spte policy' 2 'none, vcpu-cache, mmio-spte, mmio-gen, stale' "$trace" "$@" \
@@ -289,7 +295,7 @@ refuses 'log: no such slot' 3 'none.ini:5: ' --scenario "$dir/none.ini" "$@"
 # A kernel whose faults had the sequence of invalidations pass an int hangs its vCPUs past 2^31 of
 # them, and that is seen; one that keeps all of it goes on.
 printf '[scenario]\nworkload = migration\nslots = a:0:8192\nrounds = 2\n' >"$dir/hang.ini"
-refuses 'livelock' 1 'livelock: task vcpu0 at [0-9]*: .* sign-extended' \
+refuses 'livelock' 1 'livelock: task vcpu0 at [0-9]* cycles: .* sign-extended' \
 	--scenario "$dir/hang.ini" --kernel 6.2-tdp --invalidations 2147483648 "$@"
 ok 'livelock: not before' replay 0 --scenario "$dir/hang.ini" --kernel 6.2-tdp \
 	--invalidations 2147483647 "$@"

@@ -156,7 +156,8 @@ static bool unprotect_and_retry(struct kvm_vcpu *v, uint64_t need, bool retried)
 	struct guest_walk gw;
 	bool found = true, zapped = false;
 
-	if (!preset->emulator_retry || mmio_info_in_cache(v, addr) || retried)
+	if (!preset->emulator_retry || (preset->mmio_fault_known && v->mmio_fault) ||
+	    mmio_info_in_cache(v, addr) || retried)
 		return false;
 	v->retried_rip = v->retried_addr = 0;
 	if (writes_page_tables(v, need))

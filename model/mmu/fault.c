@@ -307,6 +307,7 @@ int kvm_mmu_page_fault(struct kvm_vcpu *v, uint64_t addr, uint64_t error_code)
 	srcu_read_lock(v->task, &v->kvm->srcu, &v->srcu);
 	if (error_code & PFERR_RSVD)
 		r = handle_mmio_page_fault(v, addr);
+	v->mmio_fault = r == RET_PF_EMULATE;
 	if (r == RET_PF_INVALID) {
 		r = do_page_fault(v, addr, error_code);
 		if (r == RET_PF_EMULATE && unprotects_table(v, error_code)) {

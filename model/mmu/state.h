@@ -230,6 +230,7 @@ struct kvm_vcpu {
 	enum insn_store insn;	       /* how the instruction that runs stores */
 	uint64_t retried_rip;  /* of the one that was run again last after an unprotection, */
 	uint64_t retried_addr; /* and what it stored to; 0: none */
+	bool mmio_fault;       /* an MMIO spte, or what is remembered, told that the fault is one */
 	struct mmio_info mmio; /* of the device that was accessed last */
 	struct vcpu_emulation emulated;
 	struct {

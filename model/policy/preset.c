@@ -10,7 +10,7 @@
 #define LINUX_6_1 LINUX_5_16, .eager_split = EAGER_SPLIT_TDP
 #define LINUX_5_16                                                                                 \
 	.prev_roots = 3, .dirty = "mask", .spte = "mmio-gen", .bitmap = BITMAP_SNAPSHOT,           \
-	.prefetch = 8, .emulator_retry = true, .zap_all_fast = true,                               \
+	.prefetch = 8, .emulator_retry = true, .mmio_fault_known = true, .zap_all_fast = true,     \
 	.mmio_cache_generation = true, .emulator_has_gpa = true, .hash_shift = 12,                 \
 	.fast_page_fault = true, .mmu_lock_rw = true, .get_kicks = true, .zap_collapsible = true,  \
 	.huge_pages = true, .host_read_faults = true, .unprotect_nested = true

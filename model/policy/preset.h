@@ -60,8 +60,10 @@ struct kvm_preset {
 				* had, and one that is synced A (by 6.18); otherwise neither */
 	bool mmio_cache_generation; /* what a vCPU remembers of devices is void once the slots
 				     * have changed (3.17 on) */
-	bool emulator_retry; /* it has a page unprotected and the instruction run again, if page
-			      * tables are not written with that (3.3 on) */
+	bool emulator_retry;   /* it has a page unprotected and the instruction run again, if page
+				* tables are not written with that (3.3 on) */
+	bool mmio_fault_known; /* a fault that an MMIO spte told is not asked about again before
+				* that (4.6 on) */
 	bool retry_by_fault; /* and only if the page was protected; the same instruction and address
 			      * once, until another write meets a protected page (6.12 on);
 			      * otherwise until something is emulated */

@@ -3,22 +3,6 @@
 # Runs a plan in a kernel under QEMU. Read with `.`, with $cache, $work and $src set. Each function
 # returns 1 with a $reason.
 
-# What kvm.ko and kvm-amd.ko say they depend on is what the VMM loads before them.
-boot_modules() { # FROM TO
-	mkdir -p "$2" || return 1
-	for module in kvm kvm-amd; do
-		[ -f "$1/$module.ko" ] || none "no $module.ko in $1" || return 1
-		for need in $(tr '\0' '\n' <"$1/$module.ko" | sed -n 's/^depends=//p' | tr ',' ' '); do
-			case $need in
-			irqbypass | kvm) ;;
-			*) none "$module.ko needs $need.ko, which $src/vmm.c does not load before it" ||
-				return 1 ;;
-			esac
-		done
-		cp "$1/$module.ko" "$2/" || return 1
-	done
-}
-
 # The VMM, once for all plans.
 boot_vmm() {
 	[ -f "$work/vmm" ] || ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O2 -static -I. \
@@ -32,10 +16,9 @@ boot_initrd() { # PLAN
 	rm -rf "$root" && mkdir -p "$root/cases" "$root/dev" "$root/sys" || return 1
 	boot_vmm && cp "$work/vmm" "$root/init" && cp "$1" "$root/plan" &&
 		cp "$src"/cases/*.case "$src"/cases/*.ops "$root/cases/" &&
-		boot_modules "$stock" "$root/modules/stock" || return 1
-	cp "$stock/irqbypass.ko" "$root/modules/stock/" || none "no irqbypass.ko in $stock" || return 1
+		mkdir "$root/modules" && cp -r "$stock" "$root/modules/stock" || return 1
 	if [ -n "$patched" ]; then
-		boot_modules "$patched" "$root/modules/patched" || return 1
+		cp -r "$patched" "$root/modules/patched" || return 1
 	fi
 	find "$root" -exec touch -d @0 {} +
 	(cd "$root" && find . | LC_ALL=C sort | cpio --quiet --reproducible -o -H newc -R 0:0) \
@@ -43,25 +26,41 @@ boot_initrd() { # PLAN
 }
 
 # One instruction is one nanosecond of virtual time, so that two runs are the same to the event.
-# $qemu and $cpus say what it runs on; the rows are left in $work/rows.csv.
-boot_run() { # PLAN
-	boot_initrd "$1" || return 1
+# $qemu and $cpus say what it runs on.
+boot_once() { # COMMAND-LINE
 	# shellcheck disable=SC2086 # a command with options
 	timeout "$limit_s" $qemu -machine q35 -accel tcg -icount shift=0,sleep=off \
 		-cpu max,la57=off -m 1024 -smp "$cpus" -nodefaults -no-user-config -display none \
 		-no-reboot -seed 1 -rtc base=2020-01-01T00:00:00,clock=vm -net none \
 		-kernel "$vmlinuz" -initrd "$work/initrd" \
-		-append "console=ttyS0 quiet nokaslr mitigations=off panic=-1 random.trust_cpu=on" \
-		-serial "file:$work/console.log" -chardev "file,id=rows,path=$work/rows.csv" \
+		-append "console=ttyS0 quiet nokaslr mitigations=off panic=-1 random.trust_cpu=on$1" \
+		-serial "file:$work/console.log" -chardev "file,id=rows,path=$work/boot.csv" \
 		-device isa-debugcon,iobase=0xe9,chardev=rows </dev/null &
 	qemu_pid=$!
 	wait "$qemu_pid"
 	rc=$?
 	qemu_pid=''
-	tr -d '\r' <"$work/console.log" >"$cache/console.log"
+	tr -d '\r' <"$work/console.log" >>"$cache/console.log"
 	[ "$rc" -ne 124 ] || none "QEMU was stopped after $limit_s s (KVMSIM_QEMU_LIMIT_S)" || return 1
-	if [ "$rc" -ne 0 ] || ! grep -q '^vmm: done$' "$cache/console.log"; then
+	if [ "$rc" -ne 0 ] || ! tr -d '\r' <"$work/console.log" | grep -q '^vmm: done$'; then
 		tail -n 20 "$cache/console.log" >&2
 		none "the recording ended early, QEMU's status $rc; all of it is in $cache/console.log"
 	fi
+}
+
+# The rows are left in $work/rows.csv. What is built in has its parameters when it boots, and so runs
+# once for each MMU; the VMM takes the part of the plan that is about it.
+boot_run() { # PLAN
+	boot_initrd "$1" || return 1
+	: >"$cache/console.log"
+	if [ -z "$built_in" ]; then
+		boot_once '' && mv "$work/boot.csv" "$work/rows.csv"
+		return
+	fi
+	: >"$work/rows.csv"
+	for with in 'kvm_amd.npt=0 -- npt=0' 'kvm.tdp_mmu=0 kvm_amd.npt=1 -- tdp_mmu=0 npt=1' 'kvm_amd.npt=1 -- npt=1'; do
+		boot_once " $with" || return 1
+		if [ -s "$work/rows.csv" ]; then sed 1d "$work/boot.csv"; else cat "$work/boot.csv"; fi >>"$work/rows.csv" ||
+			return 1
+	done
 }

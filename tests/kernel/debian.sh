@@ -1,13 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Debian's 6.1 cloud kernel from its packages, which are downloaded, unpacked and kept, never
-# installed. Read with `.`, with $cache and $work set: the folder that is kept, and a temporary one
-# in it. Each function returns 1 with a $reason.
-
-none() {
-	reason=$*
-	return 1
-}
+# installed. Read with `.` after modules.sh, with $cache and $work set: the folder that
+# is kept, and a temporary one in it. Each function returns 1 with a $reason.
 
 # In a folder of its own, so that a half download is never taken for a whole one: debian_download
 # PACKAGE[=VERSION]..., into $work/deb.
@@ -41,15 +36,15 @@ debian_image() {
 debian_kernel() {
 	debian_image || return 1
 	version=$(dpkg-deb -f "$image_deb" Version)
-	stock=$work/stock
-	mkdir "$work/image" "$stock" || return 1
+	stock=$work/stock built_in=''
+	mkdir "$work/image" || return 1
 	dpkg-deb --fsys-tarfile "$image_deb" | tar -C "$work/image" -x --wildcards \
 		'./boot/vmlinuz-*' '*/kernel/arch/x86/kvm/*.ko' '*/kernel/virt/lib/*.ko' ||
 		none "cannot unpack $image_deb" || return 1
 	vmlinuz=$(echo "$work"/image/boot/vmlinuz-*)
 	[ -f "$vmlinuz" ] || none "no vmlinuz in $image_deb" || return 1
 	abi=${vmlinuz##*/vmlinuz-}
-	find "$work/image" -name '*.ko' -exec cp {} "$stock/" ';'
+	modules_take "$work/image" "$stock"
 }
 
 # What modules for it are built with: sets $headers, the folder of their packages' content, and $source

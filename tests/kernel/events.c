@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +55,9 @@ static size_t n_kinds;
 
 static int fd_on = -1, fd_raw = -1;
 
-/* "field:u64 spte;	offset:16;	size:8;	signed:0;" */
-static void read_fields(struct tracepoint *tp, const char *format)
+/* "field:u64 spte;	offset:16;	size:8;	signed:0;" False: another kernel's, without a field.
+ */
+static bool read_fields(struct tracepoint *tp, const char *format)
 {
 	for (unsigned f = 0; f < EVENT_FIELDS && tp->detail->field[f].name; f++) {
 		char wanted[64];
@@ -64,13 +66,14 @@ static void read_fields(struct tracepoint *tp, const char *format)
 		const char *offset = at ? strstr(at, "offset:") : NULL;
 		const char *bytes = offset ? strstr(offset, "size:") : NULL;
 		if (!bytes)
-			die("tracepoint %s has no field %s", tp->name, tp->detail->field[f].name);
+			return false;
 		tp->field[f].offset = (unsigned)strtoul(offset + strlen("offset:"), NULL, 10);
 		tp->field[f].bytes = (unsigned)strtoul(bytes + strlen("size:"), NULL, 10);
 		if (tp->field[f].bytes > sizeof(uint64_t))
 			die("tracepoint %s: field %s has %u bytes", tp->name,
 			    tp->detail->field[f].name, tp->field[f].bytes);
 	}
+	return true;
 }
 
 static void open_group(const char *group)
@@ -100,7 +103,8 @@ static void open_group(const char *group)
 		snprintf(path, sizeof(path), TRACEFS "events/%s/%s/format", group, entry->d_name);
 		if (read_text(path, text, sizeof(text)) < 0)
 			die_errno("%s", path);
-		read_fields(tp, text);
+		if (!read_fields(tp, text))
+			tp->detail = NULL;
 	}
 	closedir(dir);
 	snprintf(path, sizeof(path), TRACEFS "events/%s/enable", group);
@@ -120,6 +124,13 @@ void events_open(void)
 	fd_raw = open(TRACEFS "per_cpu/cpu0/trace_pipe_raw", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd_on < 0 || fd_raw < 0)
 		die_errno("tracefs");
+}
+
+void events_names(FILE *to)
+{
+	for (unsigned i = 0; i < n_tracepoints; i++)
+		fprintf(to, "HAS ev:%s%s\n", tracepoints[i].name,
+			tracepoints[i].detail ? "[]" : "");
 }
 
 void events_close(void)

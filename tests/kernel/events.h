@@ -29,6 +29,10 @@ void events_stop(void);	 /* tracing off */
  * returns how many. */
 size_t events_count(struct event_count counts[EVENTS_MAX]);
 
+/* A line "HAS ev:NAME" for each tracepoint there is, and [] behind it where its fields are told
+ * apart: where the kernel has all of them. */
+void events_names(FILE *to);
+
 /* As text, instead of being counted: a line of our own among the events, and what the last start
  * and stop saw, as the kernel prints it. */
 void events_mark(const char *text);

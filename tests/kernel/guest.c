@@ -102,7 +102,7 @@ static void enable_manual(struct guest *g, uint64_t how)
 		.args = {how},
 	};
 	if (how && ioctl(g->vm, KVM_ENABLE_CAP, &cap) < 0)
-		die_errno("KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2");
+		lacks("KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2, args %llu", (unsigned long long)how);
 }
 
 static uint64_t ring_bytes(const struct guest *g)
@@ -117,7 +117,7 @@ static void enable_ring(struct guest *g)
 		.args = {ring_bytes(g)},
 	};
 	if (g->opts.ring && ioctl(g->vm, KVM_ENABLE_CAP, &cap) < 0)
-		die_errno("KVM_CAP_DIRTY_LOG_RING_ACQ_REL");
+		lacks("KVM_CAP_DIRTY_LOG_RING_ACQ_REL");
 }
 
 static void map_ring(struct guest *g, unsigned vcpu)

@@ -5,11 +5,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/kernel/events.h"
 #include "tests/kernel/guest_modes.h"
 #include "tests/kernel/record_ops.h"
 #include "tests/kernel/vmm.h"
+
+#define EAGER_SPLIT "/sys/module/kvm/parameters/eager_page_split"
 
 /* With -icount shift=0 one tick of the TSC is one instruction. */
 uint64_t read_tsc(void)
@@ -160,7 +163,8 @@ void recorder_new_vm(struct recorder *r, const struct statement *s)
 		.absent = s->absent,
 	};
 	end_vm(r);
-	write_text("/sys/module/kvm/parameters/eager_page_split", s->lazy_split ? "N" : "Y");
+	if (access(EAGER_SPLIT, F_OK) == 0) /* since 5.18 */
+		write_text(EAGER_SPLIT, s->lazy_split ? "N" : "Y");
 	guest_create(&r->guest, &opts);
 	if (r->tracing)
 		stats_open(&r->stats, &r->guest);
@@ -418,6 +422,19 @@ void record_text(const struct record_opts *opts)
 	phase_text_begin(r);
 	run_program(r);
 	phase_text_end(r);
+	events_close();
+	free(r);
+}
+
+void record_names(const struct record_opts *opts)
+{
+	static const struct statement vm = {.op = OP_VM, .vcpus = 1};
+	struct recorder *r = recorder_new(opts, true);
+	events_open();
+	recorder_new_vm(r, &vm);
+	events_names(opts->rows);
+	stats_names(&r->stats, opts->rows);
+	end_vm(r);
 	events_close();
 	free(r);
 }

@@ -29,6 +29,8 @@ void record_events(const struct record_opts *opts);
 /* The same events as the kernel prints them, between lines "TRACE NAME" and "ENDTRACE"; phases
  * begin and end with marks. What analysis/trace_text.h reads. */
 void record_text(const struct record_opts *opts);
+/* Lines "HAS QUANTITY": the tracepoints and statistics that the kernel has. */
+void record_names(const struct record_opts *opts);
 /* @times, without tracing: rows insns_min, insns_median and insns_max. */
 void record_insns(const struct record_opts *opts, unsigned times);
 

@@ -61,6 +61,12 @@ void stats_open(struct stats *s, const struct guest *g)
 		open_next(s, g->vcpu[i]);
 }
 
+void stats_names(const struct stats *s, FILE *to)
+{
+	for (size_t i = 0; i < s->n; i++)
+		fprintf(to, "HAS stat:%s\n", s->stat[i].name);
+}
+
 void stats_close(struct stats *s)
 {
 	for (unsigned i = 0; i < s->n_fds; i++)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tests/kernel/guest.h"
 
@@ -30,6 +31,8 @@ struct stats {
 };
 
 void stats_open(struct stats *s, const struct guest *g);
+/* A line "HAS stat:NAME" for each. */
+void stats_names(const struct stats *s, FILE *to);
 void stats_close(struct stats *s);
 /* Reads all values, in the order of @s->stat. */
 void stats_read(const struct stats *s, uint64_t values[STATS_MAX]);

@@ -3,12 +3,18 @@
 # Records what Debian's own kernel does, as it is or with patches/, under QEMU, and holds the model
 # against it.
 #   tests/kernel/validate.sh [PLAN...]    README.md beside this file; quick without one
+#   KVMSIM_KERNEL=DIR tests/kernel/validate.sh [PLAN...]    a kernel of your own
 # Leaves build/kernel/PLAN.csv, traces/. Exit 0: equal, or skipped with the reason; 1: not; 130: interrupted.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 src=tests/kernel
 cache=build/kernel
+own=${KVMSIM_KERNEL:-}
 limit_s=${KVMSIM_QEMU_LIMIT_S:-1200}
+# shellcheck source=tests/kernel/modules.sh
+. "$src/modules.sh"
+# shellcheck source=tests/kernel/any.sh
+. "$src/any.sh"
 # shellcheck source=tests/kernel/debian.sh
 . "$src/debian.sh"
 # shellcheck source=tests/kernel/patched.sh
@@ -44,11 +50,17 @@ trap 'exit 143' TERM HUP
 # What is missing here for every plan.
 ready() {
 	[ "$(uname -m)" = x86_64 ] || none "the recorder is for x86-64" || return 1
-	for tool in qemu-system-x86_64:qemu-system-x86 cpio:cpio cc:gcc dpkg-deb:dpkg apt-get:apt apt-cache:apt; do
+	set -- qemu-system-x86_64:qemu-system-x86 cpio:cpio cc:gcc
+	[ -n "$own" ] || set -- "$@" dpkg-deb:dpkg apt-get:apt apt-cache:apt
+	for tool; do
 		command -v "${tool%%:*}" >/dev/null ||
 			none "no ${tool%%:*}; Debian has it in ${tool##*:}" || return 1
 	done
-	debian_kernel
+	if [ -n "$own" ]; then
+		any_kernel "$own"
+	else
+		debian_kernel
+	fi
 }
 
 # What runs in parallel needs two CPUs, and so a newer QEMU.
@@ -59,12 +71,28 @@ choose_qemu() { # PLAN
 	qemu=$("$src/qemu10.sh" "$cache") || none "$qemu"
 }
 
-# Rows to $cache/NAME.csv, traces to files of their own.
+# A plan that also asks which tracepoints and statistics there are, with each MMU.
+with_names() { # PLAN
+	awk '{ print } /^mmu/ { print "names" }' "$1" >"$work/names.plan" && plan=$work/names.plan
+}
+
+# What the kernel lacks and some runs needed: they ended there.
+lacking() {
+	sed -n 's/^vmm: lacks: //p' "$cache/console.log" | sort -u >"$work/lacks"
+	[ -s "$work/lacks" ] || return 0
+	while read -r what; do
+		echo "kernel: $abi lacks $what; what needs it is not compared"
+	done <"$work/lacks"
+	[ -n "$own" ]
+}
+
+# Rows to $cache/NAME.csv, traces to files of their own, names of what there is to NAME.has.
 split() { # NAME
 	rm -rf "$cache/traces"
 	mkdir "$cache/traces" && awk -v to="$cache/traces/" '/^TRACE / { file = to $2 ".txt"; next }
 		/^ENDTRACE$/ { close(file); file = ""; next }
-		file != "" { print > file; next } { print }' "$work/rows.csv" >"$cache/$1.csv" &&
+		file != "" { print > file; next } !/^HAS / { print }' "$work/rows.csv" >"$cache/$1.csv" &&
+		sed -n 's/^HAS //p' "$work/rows.csv" | LC_ALL=C sort -u >"$cache/$1.has" &&
 		[ -s "$cache/$1.csv" ] || none "no rows were recorded"
 }
 
@@ -82,13 +110,16 @@ judge() { # FILE VALIDATE-OPTION...
 }
 
 validate() { # PLAN
-	plan=$1 patched='' kernel="Debian's $abi" reason=''
+	plan=$1 patched='' kernel="${own:-Debian}'s $abi" reason=''
 	[ -f "$plan" ] || plan=$src/${1%.plan}.plan
 	[ -f "$plan" ] || { fail "no such plan: $1, $plan"; return; }
 	grep -Eq '^[[:space:]]*(run|trace|parallel)[[:space:]]' "$plan" ||
 		{ fail "$plan: nothing to record, expected run, trace or parallel"; return; }
 	choose_qemu "$plan" || { skip "$plan: $reason"; return; }
-	if grep -q '^mode' "$plan"; then
+	if grep -q '^mode' "$plan" && [ -n "$own" ]; then
+		skip "$plan: its patches are made for Debian's kernel"
+		return
+	elif grep -q '^mode' "$plan"; then
 		kernel="$kernel with $src/patches"
 		patched_modules
 		case $? in
@@ -99,13 +130,16 @@ validate() { # PLAN
 	fi
 	name=$(basename "$plan" .plan)
 	echo "kernel: $kernel under $(${qemu%% *} --version | head -n 1), plan $plan"
-	boot_run "$plan" || { fail "$plan: $reason"; return; }
-	split "$name" || { fail "$plan: $reason"; return; }
+	[ -z "$own" ] || with_names "$plan"
+	boot_run "$plan" && split "$name" || { fail "$plan: $reason"; return; }
+	lacking || { fail "$plan: $abi lacks what it needs"; return; }
+	set -- --programs "$src/cases"
+	[ -z "$own" ] || set -- "$@" --kernel "${KVMSIM_PRESET:-$abi}" --has "$cache/$name.has"
 	if [ "$(wc -l <"$cache/$name.csv")" -gt 1 ]; then
-		judge "$cache/$name.csv" --matrix "$cache/$name.csv" --programs "$src/cases"
+		judge "$cache/$name.csv" --matrix "$cache/$name.csv" "$@"
 	fi
 	for trace in "$cache"/traces/*.txt; do
-		[ ! -f "$trace" ] || judge "$trace" --first-divergence "$trace" --programs "$src/cases"
+		[ ! -f "$trace" ] || judge "$trace" --first-divergence "$@" "$trace"
 	done
 }
 

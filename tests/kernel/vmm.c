@@ -10,6 +10,7 @@
  *	run PROGRAM SLOT_PAGES GUEST_PTE    /cases/PROGRAM.case, 4k|2m|4m|none
  *	trace PROGRAM SLOT_PAGES GUEST_PTE  the same, as the kernel's text of each event
  *	parallel SLOT_PAGES GUEST_PTE       parallel.h
+ *	names                               the tracepoints and statistics that there are
  *
  * Each run is a process of its own, twice: with tracing for the counts, without for instructions.
  */
@@ -26,16 +27,17 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/kernel/modules.h"
 #include "tests/kernel/parallel.h"
 #include "tests/kernel/record.h"
 
 #define DEBUGCON_PORT 0xe9
 #define INSNS_TIMES   3u
 #define MODE_STOCK    "stock"
+#define STATUS_LACKS  3 /* of a run's process: its program does not suit this kernel */
 
 static const struct mmu {
 	const char *name, *kvm_params, *amd_params;
@@ -75,6 +77,17 @@ void die(const char *fmt, ...)
 	va_end(args);
 	fputc('\n', stderr);
 	exit(1);
+}
+
+void lacks(const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	fputs("vmm: lacks: ", stderr);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(STATUS_LACKS);
 }
 
 void die_errno(const char *fmt, ...)
@@ -147,22 +160,6 @@ static void mount_all(void)
 	}
 }
 
-static void load(const char *from, const char *module, const char *params)
-{
-	char path[64];
-	snprintf(path, sizeof(path), "/modules/%s/%s.ko", from, module);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || syscall(SYS_finit_module, fd, params, 0) < 0)
-		die_errno("loading %s %s", path, params);
-	close(fd);
-}
-
-static void unload(const char *module)
-{
-	if (syscall(SYS_delete_module, module, O_NONBLOCK) < 0)
-		die_errno("unloading %s", module);
-}
-
 /* Which modules, the column kvm_mode's word for them, and kvm.ko's parameters besides the MMU's. */
 struct mode {
 	bool patched;
@@ -182,6 +179,7 @@ static void change_mode(struct mode *mode, const char *name, const char *params)
 
 struct machine {
 	const struct mmu *mmu; /* NULL: none yet */
+	bool loaded;	       /* otherwise kvm is built in, and for another MMU */
 	struct mode mode;
 };
 
@@ -195,13 +193,11 @@ static void change_mmu(struct machine *m, const char *name)
 			wanted = &mmus[i];
 	if (!wanted)
 		die("plan: no MMU called '%s'", name ? name : "");
-	if (m->mmu) {
-		unload("kvm_amd");
-		unload("kvm");
-	}
-	snprintf(params, sizeof(params), "%s %s", wanted->kvm_params, m->mode.params);
-	load(from, "kvm", params);
-	load(from, "kvm-amd", wanted->amd_params);
+	if (m->mmu)
+		modules_unload_kvm();
+	snprintf(params, sizeof(params), "%s%s%s", wanted->kvm_params, *m->mode.params ? " " : "",
+		 m->mode.params);
+	m->loaded = modules_load_kvm(from, params, wanted->amd_params);
 	m->mmu = wanted;
 }
 
@@ -230,6 +226,8 @@ static void record(struct record_opts *opts, void (*how)(const struct record_opt
 	int status;
 	if (child < 0 || waitpid(child, &status, 0) < 0)
 		die_errno("fork");
+	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_LACKS)
+		return;
 	if (status != 0)
 		die("%s on %s ended with status %d", what, opts->mmu, status);
 }
@@ -276,6 +274,8 @@ static void run(const struct machine *m, const char *name, enum wanted want, con
 		die("plan: expected mmu NAME, then run PROGRAM SLOT_PAGES GUEST_PTE, or parallel "
 		    "SLOT_PAGES GUEST_PTE");
 
+	if (!m->loaded)
+		return;
 	struct record_opts opts = {
 		.program = &program,
 		.mmu = mmu->name,
@@ -313,6 +313,20 @@ static void run(const struct machine *m, const char *name, enum wanted want, con
 	printf("vmm: %s %s %s %s %s\n", m->mode.name, mmu->name, what, slot_pages, pte);
 }
 
+static void names(const struct machine *m)
+{
+	static const struct program program = {.case_name = "names"};
+	struct record_opts opts = {.program = &program, .mode = m->mode.name, .slot_pages = 64};
+	if (!m->mmu)
+		die("plan: expected mmu NAME, then names");
+	if (!m->loaded)
+		return;
+	opts.mmu = m->mmu->name;
+	opts.kind = m->mmu->guest;
+	opts.pte = opts.kind == GUEST_FLAT32 ? GUEST_PTE_NONE : GUEST_PTE_4K;
+	record(&opts, record_names, "names");
+}
+
 /* The plan is read whole first: a child's exit() moves the file position that it shares. */
 static void run_plan(const char *path)
 {
@@ -345,9 +359,11 @@ static void run_plan(const char *path)
 					   : WANT_COUNTS,
 			    slot_pages, strtok_r(NULL, " \t", &save));
 		} else if (strcmp(word, "parallel") == 0) {
-			run(&m, NULL, WANT_COUNTS, first, strtok_r(NULL, " \t", &save));
+			run(&m, NULL, WANT_COUNTS, first, strtok_r(NULL, " 	", &save));
+		} else if (strcmp(word, "names") == 0) {
+			names(&m);
 		} else {
-			die("plan: expected mode, mmu, run, cost, trace or parallel, found '%s'",
+			die("plan: expected mode, mmu, run, cost, trace, parallel or names, found '%s'",
 			    word);
 		}
 	}
@@ -362,7 +378,7 @@ static void power_off(void)
 	reboot(RB_POWER_OFF);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	if (getpid() != 1) {
 		fputs("vmm: I am the first process of a kernel that validate.sh boots\n", stderr);
@@ -375,7 +391,8 @@ int main(void)
 	FILE *rows = open_rows();
 	record_header(rows);
 	fclose(rows);
-	load("stock", "irqbypass", "");
+	modules_init(argc, argv);
+	modules_load_needs();
 	run_plan("/plan");
 	puts("vmm: done");
 	return 0;

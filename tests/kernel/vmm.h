@@ -18,6 +18,10 @@ _Noreturn void die_errno(const char *fmt, ...) __attribute__((format(printf, 1, 
  */
 void now_doing(const char *path, unsigned line, const char *phase);
 
+/* Prints "vmm: lacks: MESSAGE": what this kernel has not, and this run's program needs. The run
+ * ends, the plan goes on. */
+_Noreturn void lacks(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* A file of sysfs or tracefs: its text, at most @size - 1 bytes, NUL-terminated; or -1. */
 long read_text(const char *path, char *buf, uint64_t size);
 /* Writes @text to an existing file, or dies. */

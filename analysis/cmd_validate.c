@@ -13,7 +13,6 @@
 #include "analysis/output.h"
 #include "analysis/run.h"
 #include "analysis/sequence.h"
-#include "model/policy/preset.h"
 #include "model/sim/profile.h"
 
 /* Of rows that are runs of vCPUs, those that take seconds. */
@@ -24,28 +23,42 @@ struct options {
 	const char *cases, *mmus, *programs, *kernel;
 	const char *profile;
 	const char *evidence, *recipe;
+	const char *has;
 	uint64_t vcpus;	  /* 0: not given */
 	uint64_t context; /* CONTEXT_UNSET: not given */
 	bool check, json, csv, cost, first_divergence;
 };
 #define CONTEXT_UNSET UINT64_MAX
 
+/* What --has names, or NULL without it. */
+static int names_of(const struct options *o, struct kernel_names **out)
+{
+	*out = NULL;
+	return o->has ? kernel_names_read(o->has, &cli_errors, out) : 0;
+}
+
 static int validate_events(struct matrix_file *f, const struct options *o,
 			   const struct profile *profile)
 {
-	const struct matrix_select sel = {.cases = o->cases,
-					  .mmus = o->mmus,
-					  .kernel = o->kernel,
-					  .profile = profile,
-					  .check = o->check,
-					  .errors = &cli_errors};
+	struct kernel_names *has;
+	struct matrix_select sel = {.cases = o->cases,
+				    .mmus = o->mmus,
+				    .profile = profile,
+				    .check = o->check,
+				    .kernel = o->kernel,
+				    .errors = &cli_errors};
 	struct matrix_result r;
-	int err = matrix_validate(f, &sel, &r);
-	int code = r.pass ? EXIT_DONE : EXIT_GATE;
+	int err = names_of(o, &has), code;
 
+	if (err)
+		return cli_input_exit_code(err);
+	sel.has = has;
+	err = matrix_validate(f, &sel, &r);
+	code = r.pass ? EXIT_DONE : EXIT_GATE;
 	if (!err)
 		err = o->json ? json_print(matrix_json(&r), stdout) : matrix_print(&r, stdout);
 	matrix_result_free(&r);
+	kernel_names_free(has);
 	return err ? cli_file_exit_code(err) : code;
 }
 
@@ -176,11 +189,17 @@ static int validate_matrix(const struct options *o)
 
 /* One file more; the worse of its exit code and @code. */
 static int validate_sequence(const char *path, const struct options *o,
-			     const struct profile *profile, json_t *list, int code)
+			     const struct profile *profile, const struct kernel_names *has,
+			     json_t *list, int code)
 {
 	const uint64_t context = o->context == CONTEXT_UNSET ? 5 : o->context;
+	const struct sequence_opts so = {.programs = o->programs,
+					 .kernel = o->kernel,
+					 .has = has,
+					 .profile = profile,
+					 .errors = &cli_errors};
 	struct sequence_result r;
-	int err = sequence_compare(path, o->programs, profile, &cli_errors, &r);
+	int err = sequence_compare(path, &so, &r);
 	int own = err ? cli_file_exit_code(err) : r.first ? EXIT_GATE : EXIT_DONE;
 
 	if (!err && o->json)
@@ -195,17 +214,21 @@ static int validate_sequences(const struct options *o, char *const *paths, int n
 {
 	struct profile *profile = NULL;
 	json_t *list = json_array();
-	int err = cli_profile("tcg-icount", &profile);
-	int code = err ? cli_input_exit_code(err) : EXIT_DONE;
+	struct kernel_names *has;
+	int err = names_of(o, &has), code;
+
+	err = err ? err : cli_profile("tcg-icount", &profile);
+	code = err ? cli_input_exit_code(err) : EXIT_DONE;
 
 	for (int i = 0; i < n && !err && code != EXIT_INTERRUPTED; i++)
-		code = validate_sequence(paths[i], o, profile, list, code);
+		code = validate_sequence(paths[i], o, profile, has, list, code);
 	if (!err && o->json && code != EXIT_INTERRUPTED) {
 		err = json_print(list, stdout);
 		code = err ? cli_file_exit_code(err) : code;
 	} else {
 		json_decref(list);
 	}
+	kernel_names_free(has);
 	profile_free(profile);
 	return code;
 }
@@ -233,16 +256,6 @@ static bool programs_there(const struct verb *verb, const char *dir)
 	return !err;
 }
 
-/* Whether there are both presets of that kernel. */
-static bool preset_of(const char *kernel)
-{
-	char shadow[40], tdp[40];
-
-	snprintf(shadow, sizeof(shadow), "%s-shadow", kernel);
-	snprintf(tdp, sizeof(tdp), "%s-tdp", kernel);
-	return preset_find(shadow) && preset_find(tdp);
-}
-
 static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 {
 	static const struct option options[] = {{"matrix", required_argument, NULL, 'm'},
@@ -258,6 +271,7 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 						{"evidence", required_argument, NULL, 'e'},
 						{"recipe", required_argument, NULL, 'r'},
 						{"vcpus", required_argument, NULL, 'q'},
+						{"has", required_argument, NULL, 'H'},
 						{"json", no_argument, NULL, 'j'},
 						{"csv", no_argument, NULL, 'v'},
 						{"help", no_argument, NULL, 'h'},
@@ -286,6 +300,9 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 			break;
 		case 'p':
 			o.profile = optarg;
+			break;
+		case 'H':
+			o.has = optarg;
 			break;
 		case 'k':
 			o.check = true;
@@ -326,11 +343,16 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 	}
 	if (o.programs && !programs_there(verb, o.programs))
 		return EXIT_USAGE;
+	if (o.has && !o.kernel)
+		return cli_usage(verb, "--has is about another --kernel");
+	if (o.kernel && !other_kernel_preset(o.kernel, false))
+		return cli_usage(verb, "--kernel %s: a version was expected, as 6.12.3", o.kernel);
 	if (o.first_divergence) {
-		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.kernel ||
-		    o.profile || o.cost || o.check || o.csv || o.vcpus)
-			return cli_usage(verb, "--first-divergence goes with --context, --programs "
-					       "and --json only");
+		if (o.matrix || o.evidence || o.recipe || o.cases || o.mmus || o.profile ||
+		    o.cost || o.check || o.csv || o.vcpus)
+			return cli_usage(verb,
+					 "--first-divergence goes with --context, --programs, "
+					 "--kernel, --has and --json only");
 		if (optind == argc)
 			return cli_usage(verb, "--first-divergence needs a trace FILE");
 		return validate_sequences(&o, argv + optind, argc - optind);
@@ -351,9 +373,6 @@ static int parse_and_validate(const struct verb *verb, int argc, char **argv)
 		return cli_usage(verb, "--recipe and --profile are of --cost, beside --matrix");
 	if (o.kernel && o.cost)
 		return cli_usage(verb, "--cost is about 6.1: --kernel does not go with it");
-	if (o.kernel && !preset_of(o.kernel))
-		return cli_usage(verb, "--kernel %s: there is no preset %s-shadow or %s-tdp",
-				 o.kernel, o.kernel, o.kernel);
 	return validate_matrix(&o);
 }
 
@@ -373,8 +392,7 @@ const struct verb verb_validate = {
 	.summary = "hold the model against measurements of real kernels",
 	.usage = "validate [--recipe FILE.ini [--evidence FILE.csv]] [--json|--csv]\n"
 		 "       kvmsim validate --matrix FILE.csv [OPTION]...\n"
-		 "       kvmsim validate --first-divergence [--programs DIR] [--context N] "
-		 "[--json] TRACE...\n"
+		 "       kvmsim validate --first-divergence [OPTION]... TRACE...\n"
 		 "Without --matrix: predicts the measured GET_DIRTY_LOG times that the program "
 		 "comes\n"
 		 "with, or those of a recipe, and judges the rows that were not fitted.\n\n"
@@ -391,7 +409,6 @@ const struct verb verb_validate = {
 		 "  --case A,B         only these cases\n"
 		 "  --mmu NAME,...     only these MMUs\n"
 		 "  --programs DIR     cases that are not built in are op programs, DIR/CASE.ops\n"
-		 "  --kernel VERSION   whose algorithms: presets VERSION-shadow and VERSION-tdp\n"
 		 "                     (default 6.1)\n"
 		 "  --cost             compare costs instead (insns_min): counts times prices; "
 		 "cases that\n"
@@ -399,6 +416,10 @@ const struct verb verb_validate = {
 		 "  --profile P        with --cost: these prices (default tcg-icount)\n"
 		 "  --recipe FILE.ini  with --cost: which cases are fitted (default: the recipe of "
 		 "tcg-icount)\n"
+		 "  --kernel RELEASE   another kernel than 6.1, as 6.12.3: the nearest presets\n"
+		 "  --has FILE         with --kernel: the tracepoints and statistics that it has; "
+		 "what\n"
+		 "                     only the kernel or only the model counts is not compared\n"
 		 "  --check            run the model's checkers too: shadow pages, TLBs, lost "
 		 "stores\n"
 		 "  --json             print JSON\n\n"
@@ -409,7 +430,8 @@ const struct verb verb_validate = {
 		 "line CASE in it; gzip is seen through.\n\n"
 		 "  --first-divergence  where the model and the kernel first differ, with both "
 		 "contexts\n"
-		 "  --context N         events before and after it (default 5)\n\n"
+		 "  --context N         events before and after it (default 5)\n"
+		 "  --kernel, --has     as above\n\n"
 		 "Exit status 1: a bound is broken, nothing can be judged, a row or an event "
 		 "differs, a row is not\n"
 		 "modelled although its case and MMU are.",

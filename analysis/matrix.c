@@ -27,6 +27,7 @@ struct comparison {
 	struct matrix_file *f;
 	struct matrix_result *r;
 	size_t config;
+	const struct matrix_select *sel;
 	struct phase *phases;
 	struct matrix_timer timer;
 	bool work[N_COUNTS]; /* that the configuration has rows of */
@@ -155,6 +156,9 @@ static int compare_row(struct comparison *c, const struct matrix_phase *p, struc
 	struct matrix_tally *t;
 
 	row->done = true;
+	if (c->sel->has && !q && !known(row) && !matrix_timer_alone(&c->timer, row->quantity) &&
+	    row->kind != QUANTITY_RESULT)
+		return matrix_set_apart(c->r, "the model", row->quantity);
 	t = matrix_tally(c->r, c->config, row->quantity);
 	if (!t)
 		return KVMSIM_ENOMEM;
@@ -205,6 +209,12 @@ static int compare_rest(struct comparison *c, const struct matrix_phase *p, cons
 		unrecorded = matrix_timer_unrecorded(&c->timer, q->name);
 		if (unrecorded >= 0) {
 			c->r->unrecorded[unrecorded]++;
+			continue;
+		}
+		if (!kernel_names_have(c->sel->has, q->name)) {
+			err = matrix_set_apart(c->r, "the kernel", q->name);
+			if (err)
+				return err;
 			continue;
 		}
 		if (!d.predicted) {
@@ -319,7 +329,15 @@ static const char *refused(const struct matrix_config *conf, char *room, size_t 
 	return room;
 }
 
-static int run_config(struct comparison *c, const struct matrix_select *sel)
+/* NULL: 6.1's. */
+static const char *preset_of(const struct comparison *c, const struct matrix_config *conf)
+{
+	const char *release = conf->kernel ? conf->kernel : c->sel->kernel;
+
+	return release ? other_kernel_preset(release, conf->mmu_kind == MMU_TDP) : NULL;
+}
+
+static int run_config(struct comparison *c)
 {
 	const struct matrix_config *conf = &c->f->configs[c->config];
 	struct matrix_round *rounds;
@@ -327,17 +345,17 @@ static int run_config(struct comparison *c, const struct matrix_select *sel)
 				.program = conf->program,
 				.mmu = (enum mmu_kind)conf->mmu_kind,
 				.guest = conf->guest,
-				.kernel = conf->kernel ? conf->kernel : sel->kernel,
+				.preset = preset_of(c, conf),
 				.dirty = conf->dirty,
 				.spte = conf->spte,
 				.cpu = conf->mmu_only ? "amd" : NULL,
 				.slot_pages = conf->slot_pages,
 				.pte = (enum matrix_pte)conf->pte_kind,
-				.profile = sel->profile,
-				.check = sel->check,
+				.profile = c->sel->profile,
+				.check = c->sel->check,
 				.phase = on_phase,
 				.ctx = c,
-				.errors = sel->errors};
+				.errors = c->sel->errors};
 	int err = matrix_file_rounds(c->f, c->config, &rounds, &o.n_rounds);
 
 	if (err)
@@ -349,7 +367,7 @@ static int run_config(struct comparison *c, const struct matrix_select *sel)
 	return err == KVMSIM_EUNSUPPORTED ? 0 : err;
 }
 
-static int do_config(struct comparison *c, const struct matrix_select *sel)
+static int do_config(struct comparison *c)
 {
 	const struct matrix_config *conf = &c->f->configs[c->config];
 	char room[128];
@@ -368,7 +386,7 @@ static int do_config(struct comparison *c, const struct matrix_select *sel)
 			err = add_to_phase(c, i);
 	}
 	if (!err && !reason && c->phases)
-		err = run_config(c, sel);
+		err = run_config(c);
 	for (size_t i = 0; i < c->f->n_rows && !err; i++) {
 		const struct matrix_row *row = &c->f->rows[i];
 		char phase[128];
@@ -388,18 +406,21 @@ static int do_config(struct comparison *c, const struct matrix_select *sel)
 int matrix_validate(struct matrix_file *f, const struct matrix_select *sel,
 		    struct matrix_result *out)
 {
-	struct comparison c = {.f = f, .r = out};
+	struct comparison c = {.f = f, .r = out, .sel = sel};
 	int err = 0;
 
 	memset(out, 0, sizeof(*out));
 	out->file = f;
 	matrix_timer_file(f, &c.timer);
+	out->kernel = sel->kernel;
+	for (int tdp = 0; tdp < 2 && sel->kernel; tdp++)
+		out->preset[tdp] = other_kernel_preset(sel->kernel, tdp);
 	for (c.config = 0; c.config < f->n_configs && !err; c.config++) {
 		const struct matrix_config *conf = &f->configs[c.config];
 
 		if (matrix_selected(sel->cases, conf->test_case) &&
 		    matrix_selected(sel->mmus, conf->mmu))
-			err = do_config(&c, sel);
+			err = do_config(&c);
 	}
 	if (!err && !out->n_tallies && !out->cost_rows)
 		err = kvmsim_err(sel->errors, KVMSIM_ENOENT,

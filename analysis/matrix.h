@@ -8,6 +8,7 @@
 
 #include "analysis/matrix_file.h"
 #include "analysis/matrix_timer.h"
+#include "analysis/other_kernel.h"
 
 /*
  * Holds the model against a reference matrix: runs every case and configuration that the file
@@ -18,6 +19,9 @@
  * are left out of the file: a count that the model predicts in a phase which the file has, but for
  * which it has no row, is different too. Where the model has both the case and the MMU, "not
  * modelled" is a failure like "different".
+ *
+ * Of another kernel than the one that the model knows, whose names are given (matrix_select.has),
+ * what only one side counts is not compared, and is no failure.
  */
 
 struct matrix_tally {
@@ -57,6 +61,9 @@ struct matrix_result {
 	struct matrix_unjudged *left_out; /* by first appearance */
 	size_t n_left_out;
 	uint64_t unrecorded[MATRIX_TIMED]; /* predictions of what the file has nowhere */
+	struct matrix_reason *apart; /* why rows of another kernel are not compared */
+	size_t n_apart;
+	const char *kernel, *preset[2]; /* its release, presets without and with the TDP MMU */
 	struct matrix_tally total;
 	uint64_t cost_rows; /* not compared here */
 	uint64_t missing;   /* not modelled where they must be */
@@ -66,9 +73,10 @@ struct matrix_result {
 struct matrix_select {
 	const char *cases; /* "A,B"; NULL: all */
 	const char *mmus;
-	const char *kernel; /* as in struct matrix_opts */
 	const struct profile *profile;
-	bool check; /* run the model's checkers too */
+	bool check;			/* run the model's checkers too */
+	const char *kernel;		/* another's release: its nearest presets; NULL: 6.1's */
+	const struct kernel_names *has; /* and what it has; NULL: everything */
 	const struct kvmsim_errsink *errors;
 };
 

@@ -88,8 +88,12 @@ static void print_left_out(const struct matrix_result *r, FILE *to)
 int matrix_print(const struct matrix_result *r, FILE *to)
 {
 	char n[OUT_TEXT];
-	int err = print_tallies(r, to);
+	int err;
 
+	if (r->kernel)
+		fprintf(to, "Kernel %s, presets %s and %s.\n\n", r->kernel, r->preset[0],
+			r->preset[1]);
+	err = print_tallies(r, to);
 	if (r->n_differences)
 		fputs("\nDifferent, the first ten of each case and MMU:\n", to);
 	for (size_t i = 0; i < r->n_differences; i++) {
@@ -111,6 +115,10 @@ int matrix_print(const struct matrix_result *r, FILE *to)
 		fputs("\nNot modelled, or not to be found:\n", to);
 	for (size_t i = 0; i < r->n_reasons; i++)
 		fprintf(to, "  %s: %s rows\n", r->reasons[i].text, out_u64(n, r->reasons[i].rows));
+	if (r->n_apart)
+		fputs("\nCounted by one side only, and not compared:\n", to);
+	for (size_t i = 0; i < r->n_apart; i++)
+		fprintf(to, "  %s: %s rows\n", r->apart[i].text, out_u64(n, r->apart[i].rows));
 	print_left_out(r, to);
 	if (r->cost_rows)
 		fprintf(to, "\n%s rows of costs in instructions: see --cost.\n",
@@ -178,6 +186,19 @@ static json_t *json_left_out(const struct matrix_result *r)
 	return all;
 }
 
+/* Another kernel than the model's own. */
+static void set_kernel(json_t *o, const struct matrix_result *r)
+{
+	json_t *apart = json_array();
+
+	json_object_set_new(o, "kernel", json_string(r->kernel));
+	json_object_set_new(o, "presets", json_pack("[ss]", r->preset[0], r->preset[1]));
+	for (size_t i = 0; i < r->n_apart; i++)
+		json_array_append_new(apart, json_pack("{ss,sI}", "reason", r->apart[i].text,
+						       "rows", (json_int_t)r->apart[i].rows));
+	json_object_set_new(o, "on_one_side", apart);
+}
+
 json_t *matrix_json(const struct matrix_result *r)
 {
 	json_t *o = json_object(), *groups = json_array(), *differences = json_array();
@@ -217,5 +238,7 @@ json_t *matrix_json(const struct matrix_result *r)
 					    json_u64(r->unrecorded[i]));
 	}
 	json_object_set_new(o, "unrecorded", unrecorded);
+	if (r->kernel)
+		set_kernel(o, r);
 	return o;
 }

@@ -59,6 +59,24 @@ int matrix_differs(struct matrix_result *r, const struct matrix_difference *d)
 	return 0;
 }
 
+static int add_reason(struct matrix_reason **reasons, size_t *n, const char *text)
+{
+	struct matrix_reason *grown;
+
+	for (size_t i = 0; i < *n; i++) {
+		if ((*reasons)[i].text == text) {
+			(*reasons)[i].rows++;
+			return 0;
+		}
+	}
+	grown = realloc(*reasons, (*n + 1) * sizeof(*grown));
+	if (!grown)
+		return KVMSIM_ENOMEM;
+	*reasons = grown;
+	grown[(*n)++] = (struct matrix_reason){text, 1};
+	return 0;
+}
+
 int matrix_not_modelled(struct matrix_result *r, const struct matrix_row *row, const char *reason)
 {
 	const struct matrix_config *conf = &r->file->configs[row->config];
@@ -71,19 +89,18 @@ int matrix_not_modelled(struct matrix_result *r, const struct matrix_row *row, c
 	r->total.not_modelled++;
 	if (matrix_config_modelled(conf))
 		r->missing++;
-	for (size_t i = 0; i < r->n_reasons; i++) {
-		if (r->reasons[i].text == text) {
-			r->reasons[i].rows++;
-			return 0;
-		}
-	}
-	struct matrix_reason *grown = realloc(r->reasons, (r->n_reasons + 1) * sizeof(*grown));
+	return add_reason(&r->reasons, &r->n_reasons, text);
+}
 
-	if (!grown)
-		return KVMSIM_ENOMEM;
-	r->reasons = grown;
-	r->reasons[r->n_reasons++] = (struct matrix_reason){text, 1};
-	return 0;
+int matrix_set_apart(struct matrix_result *r, const char *who, const char *quantity)
+{
+	char reason[128];
+	const char *text;
+
+	snprintf(reason, sizeof(reason), "%s has no %.*s", who, (int)strcspn(quantity, "["),
+		 quantity);
+	text = matrix_file_text(r->file, reason);
+	return text ? add_reason(&r->apart, &r->n_apart, text) : KVMSIM_ENOMEM;
 }
 
 int matrix_left_out(struct matrix_result *r, const struct matrix_row *row, const char *why)
@@ -130,5 +147,6 @@ void matrix_result_free(struct matrix_result *r)
 	free(r->differences);
 	free(r->reasons);
 	free(r->left_out);
+	free(r->apart);
 	memset(r, 0, sizeof(*r));
 }

@@ -16,6 +16,9 @@ int matrix_differs(struct matrix_result *r, const struct matrix_difference *d);
 int matrix_not_modelled(struct matrix_result *r, const struct matrix_row *row, const char *reason);
 /* One row more that is not compared; equal reasons are equal pointers. */
 int matrix_left_out(struct matrix_result *r, const struct matrix_row *row, const char *why);
+/* One row or prediction more that only @who's other side counts: "the model" or "the kernel" has
+ * no @quantity. No tally has it. */
+int matrix_set_apart(struct matrix_result *r, const char *who, const char *quantity);
 /* The order that they are shown in. */
 void matrix_tally_sort(struct matrix_result *r);
 

@@ -14,6 +14,7 @@
 
 struct collection {
 	struct trace_phases *phases;
+	const struct kernel_names *has;
 	bool begun;	    /* a phase, whose name comes at its end */
 	uint64_t completed; /* vCPUs, as bits, whose last exit ended the instruction */
 	bool no_memory;
@@ -49,8 +50,10 @@ static void on_event(void *ctx, const struct kvm_trace_event *e)
 {
 	struct collection *c = ctx;
 	struct trace_line line;
+	char name[64];
 
-	if (!begin(c))
+	snprintf(name, sizeof(name), "ev:%s", kvm_trace_name(e->id));
+	if (!begin(c) || !kernel_names_have(c->has, name))
 		return;
 	trace_line_of(e, &line);
 	hide_unknown(c, e, &line);
@@ -126,25 +129,27 @@ static unsigned device_rest(const struct trace_phases *p)
 	return rest;
 }
 
-static int run_case(const struct profile *profile, const struct kvmsim_errsink *errors,
-		    struct sequence_result *s)
+static int run_case(const struct sequence_opts *so, struct sequence_result *s)
 {
+	const struct kvmsim_errsink *errors = so->errors;
 	const struct trace_recording *r = s->recording;
-	struct collection c = {.phases = &s->model};
+	struct collection c = {.phases = &s->model, .has = so->has};
 	const struct kvm_observer observer = {.event = on_event, .ctx = &c};
 	struct matrix_round *rounds;
-	struct matrix_opts o = {.test_case = r->test_case,
-				.program = s->program,
-				.mmu = r->mmu,
-				.guest = r->guest,
-				.slot_pages = r->slot_pages,
-				.pte = r->pte,
-				.device_rest = device_rest(&r->phases),
-				.profile = profile,
-				.trace = &observer,
-				.phase = on_phase,
-				.ctx = &c,
-				.errors = errors};
+	struct matrix_opts o = {
+		.test_case = r->test_case,
+		.program = s->program,
+		.mmu = r->mmu,
+		.guest = r->guest,
+		.preset = so->kernel ? other_kernel_preset(so->kernel, r->mmu == MMU_TDP) : NULL,
+		.slot_pages = r->slot_pages,
+		.pte = r->pte,
+		.device_rest = device_rest(&r->phases),
+		.profile = so->profile,
+		.trace = &observer,
+		.phase = on_phase,
+		.ctx = &c,
+		.errors = errors};
 	int err;
 
 	if (!s->program && !matrix_has_case(r->test_case))
@@ -258,9 +263,9 @@ static int find_program(const char *dir, const struct kvmsim_errsink *errors,
 	return r < 0 ? r : 0;
 }
 
-int sequence_compare(const char *path, const char *programs, const struct profile *profile,
-		     const struct kvmsim_errsink *errors, struct sequence_result *out)
+int sequence_compare(const char *path, const struct sequence_opts *o, struct sequence_result *out)
 {
+	const struct kvmsim_errsink *errors = o->errors;
 	int err;
 
 	memset(out, 0, sizeof(*out));
@@ -268,8 +273,8 @@ int sequence_compare(const char *path, const char *programs, const struct profil
 	err = trace_recording_load(path, errors, &out->recording);
 	if (err)
 		return err;
-	err = find_program(programs, errors, out);
-	err = err ? err : run_case(profile, errors, out);
+	err = find_program(o->programs, errors, out);
+	err = err ? err : run_case(o, out);
 	err = err ? err : compare_all(out);
 	if (err == KVMSIM_ENOMEM)
 		kvmsim_err(errors, err, "%s: out of memory", path);

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "analysis/other_kernel.h"
 #include "analysis/trace_text.h"
 #include "model/sim/profile.h"
 
@@ -37,12 +38,19 @@ struct sequence_result {
 	struct sequence_phase *first; /* the first that diverges; NULL: none */
 };
 
-/* A case that is not built in is the op program @programs/CASE.ops, unless that is NULL.
- *
+struct sequence_opts {
+	const char *programs; /* a case that is not built in is the op program of this folder,
+			       * CASE.ops; NULL: there is none */
+	const char *kernel;   /* another's release: its nearest presets; NULL: 6.1's */
+	const struct kernel_names *has; /* NULL: all tracepoints; what it lacks is left out */
+	const struct profile *profile;
+	const struct kvmsim_errsink *errors;
+};
+
+/*
  * Errors: those of trace_recording_load() and matrix_run(); KVMSIM_ENOENT with a message (no such
  * case, or not on that MMU), KVMSIM_ENOMEM, KVMSIM_EINTR when run_interrupted was set. */
-int sequence_compare(const char *path, const char *programs, const struct profile *profile,
-		     const struct kvmsim_errsink *errors, struct sequence_result *out);
+int sequence_compare(const char *path, const struct sequence_opts *o, struct sequence_result *out);
 void sequence_free(struct sequence_result *r);
 
 /* One line of what is equal or, where it first is not, that event with @context more before and

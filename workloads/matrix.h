@@ -93,8 +93,7 @@ struct matrix_opts {
 	const struct ops_program *program; /* the case is this one; NULL: one that is built in */
 	enum mmu_kind mmu;
 	enum matrix_guest guest;
-	const char *kernel; /* whose algorithms: presets KERNEL-shadow and, for npt1-tdp1, -tdp;
-			     * NULL: "6.1" */
+	const char *preset; /* whose algorithms; NULL: 6.1's, with the MMU */
 	const char *dirty; /* policy of GET_DIRTY_LOG; NULL: the preset's. Cases C have their own */
 	const char *cpu;   /* personality; NULL: QEMU's */
 	const char *spte;  /* NULL: the preset's. Case E_nocache has its own */

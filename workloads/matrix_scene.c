@@ -74,9 +74,10 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
 		.vocabulary = &model_vocabulary, .profile = m->o->profile, .errors = m->o->errors};
 	const struct kvm_observer observer = {.event = mx_count_event, .ctx = &m->counters};
 	const bool npt = m->o->mmu == MMU_TDP_RMAP || m->o->mmu == MMU_TDP;
-	char preset[32];
 	struct kvm_vm_opts vo = {.paging = npt ? PAGING_TDP : PAGING_SHADOW,
-				 .preset = preset,
+				 .preset = m->o->preset		  ? m->o->preset
+					   : m->o->mmu == MMU_TDP ? "6.1-tdp"
+								  : "6.1-shadow",
 				 .mode = mx_guest(m),
 				 .dirty = m->dirty ? m->dirty : m->o->dirty,
 				 .spte = m->spte ? m->spte : m->o->spte,
@@ -90,8 +91,6 @@ int mx_vm(struct matrix *m, uint32_t slot_flags, int (*body)(struct matrix *m))
 
 	if (err)
 		return err;
-	snprintf(preset, sizeof(preset), "%s-%s", m->o->kernel ? m->o->kernel : "6.1",
-		 m->o->mmu == MMU_TDP ? "tdp" : "shadow");
 	vo.sim = m->sim;
 	m->slot_flags = slot_flags;
 	m->body = body;

@@ -4,9 +4,10 @@
 #include <string.h>
 
 /* What 6.1 and those about it do whichever MMU they have. */
-#define LINUX_6_13                                                                                 \
-	LINUX_6_1, .no_change_pte = true, .huge_zero_copy = true, .invlpg_syncs = true,            \
-		   .sync_by_access = true, .retry_by_fault = true, .sregs_flush = true
+#define LINUX_6_13 LINUX_6_12, .huge_zero_copy = true
+#define LINUX_6_12                                                                                 \
+	LINUX_6_1, .no_change_pte = true, .invlpg_syncs = true, .sync_by_access = true,            \
+		   .retry_by_fault = true, .sregs_flush = true
 #define LINUX_6_1 LINUX_5_16, .eager_split = EAGER_SPLIT_TDP
 #define LINUX_5_16                                                                                 \
 	.prev_roots = 3, .dirty = "mask", .spte = "mmio-gen", .bitmap = BITMAP_SNAPSHOT,           \
@@ -43,8 +44,9 @@ static const struct kvm_preset presets[] = {
 		 * mappings: eager splits came with 5.18, zapping tables with 5.19, splits by a
 		 * fault with 6.2, recovery in place with 6.13. */
 		.name = "6.13-tdp",
-		.summary = "Linux 6.13: as 6.2-tdp, but large pages come back at once when logging "
-			   "ends",
+		.summary =
+			"Linux 6.13: as 6.12-tdp, but large pages come back at once when logging "
+			"ends",
 		LINUX_6_13,
 		.tdp_mmu = true,
 		.tdp_collapse = TDP_RECOVER,
@@ -53,7 +55,7 @@ static const struct kvm_preset presets[] = {
 	},
 	{
 		.name = "6.13-shadow",
-		.summary = "Linux 6.13: as 6.1-shadow; the host copies its huge zero page whole",
+		.summary = "Linux 6.13: as 6.12-shadow; the host copies its huge zero page whole",
 		LINUX_6_13,
 	},
 	{
@@ -63,6 +65,19 @@ static const struct kvm_preset presets[] = {
 			"it alone",
 		LINUX_6_13,
 		.spte_keeps_dirty = true,
+	},
+	{
+		.name = "6.12-tdp",
+		.summary = "Linux 6.12: as 6.2-tdp; registers that the VMM sets flush",
+		LINUX_6_12,
+		.tdp_mmu = true,
+		.tdp_collapse = TDP_ZAP_TABLES,
+		.split_on_fault = true,
+	},
+	{
+		.name = "6.12-shadow",
+		.summary = "Linux 6.12: as 6.1-shadow; INVLPG syncs, a sync goes by access",
+		LINUX_6_12,
 	},
 	{
 		.name = "6.2-tdp",

@@ -363,7 +363,8 @@ static void run_plan(const char *path)
 		} else if (strcmp(word, "names") == 0) {
 			names(&m);
 		} else {
-			die("plan: expected mode, mmu, run, cost, trace, parallel or names, found '%s'",
+			die("plan: expected mode, mmu, run, cost, trace, parallel or names, found "
+			    "'%s'",
 			    word);
 		}
 	}

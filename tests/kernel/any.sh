@@ -33,11 +33,11 @@ any_config() { # TREE NAME
 	done
 }
 
-# Sets $vmlinuz, $abi, $stock (the folder of its kvm modules) and $built_in (yes: there are none).
+# Sets $vmlinuz, $abi, and $stock, the folder of its kvm modules, empty where kvm is built in.
 any_kernel() { # TREE
 	[ -d "$1" ] || none "KVMSIM_KERNEL: no folder $1" || return 1
 	any_image "$1" && any_release "$image" || return 1
-	vmlinuz=$image abi=$release stock=$work/stock built_in=''
+	vmlinuz=$image abi=$release stock=$work/stock
 	modules=$1/lib/modules/$abi
 	[ -d "$modules" ] || modules=$1
 	if [ -n "$(find "$modules" -name 'kvm.ko' -o -name 'kvm.ko.*' | head -n 1)" ]; then
@@ -45,7 +45,6 @@ any_kernel() { # TREE
 		magic=$(module_info "$stock/kvm.ko" vermagic)
 		[ "${magic%% *}" = "$abi" ] || none "kvm.ko is of ${magic%% *}, $image of $abi" || return 1
 	elif [ "$(any_config "$1" CONFIG_KVM)$(any_config "$1" CONFIG_KVM_AMD)" = yy ]; then
-		built_in=yes
 		mkdir -p "$stock" && : >"$stock/needs"
 	else
 		none "no kvm.ko in $modules, and no configuration with CONFIG_KVM=y and CONFIG_KVM_AMD=y"

@@ -48,17 +48,18 @@ boot_once() { # COMMAND-LINE
 	fi
 }
 
-# The rows are left in $work/rows.csv. What is built in has its parameters when it boots, and so runs
-# once for each MMU; the VMM takes the part of the plan that is about it.
+# The rows are left in $work/rows.csv. A kernel of one's own boots once for each set of parameters, which
+# suits what is built in and what cannot be unloaded; the VMM takes the part of the plan that is about
+# them.
 boot_run() { # PLAN
 	boot_initrd "$1" || return 1
 	: >"$cache/console.log"
-	if [ -z "$built_in" ]; then
+	if [ -z "$own" ]; then
 		boot_once '' && mv "$work/boot.csv" "$work/rows.csv"
 		return
 	fi
 	: >"$work/rows.csv"
-	for with in 'kvm_amd.npt=0 -- npt=0' 'kvm.tdp_mmu=0 kvm_amd.npt=1 -- tdp_mmu=0 npt=1' 'kvm_amd.npt=1 -- npt=1'; do
+	for with in 'kvm_amd.npt=0 -- kvm npt=0' 'kvm.tdp_mmu=0 kvm_amd.npt=1 -- kvm tdp_mmu=0 npt=1' 'kvm_amd.npt=1 -- kvm npt=1'; do
 		boot_once " $with" || return 1
 		if [ -s "$work/rows.csv" ]; then sed 1d "$work/boot.csv"; else cat "$work/boot.csv"; fi >>"$work/rows.csv" ||
 			return 1

@@ -36,7 +36,7 @@ debian_image() {
 debian_kernel() {
 	debian_image || return 1
 	version=$(dpkg-deb -f "$image_deb" Version)
-	stock=$work/stock built_in=''
+	stock=$work/stock
 	mkdir "$work/image" || return 1
 	dpkg-deb --fsys-tarfile "$image_deb" | tar -C "$work/image" -x --wildcards \
 		'./boot/vmlinuz-*' '*/kernel/arch/x86/kvm/*.ko' '*/kernel/virt/lib/*.ko' ||

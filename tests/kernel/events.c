@@ -105,6 +105,8 @@ static void open_group(const char *group)
 			die_errno("%s", path);
 		if (!read_fields(tp, text))
 			tp->detail = NULL;
+		else
+			event_detail_learn(tp->name, text);
 	}
 	closedir(dir);
 	snprintf(path, sizeof(path), TRACEFS "events/%s/enable", group);

@@ -51,6 +51,9 @@ struct event_detail {
 	} field[EVENT_FIELDS];
 	void (*format)(char *buf, size_t size, const uint64_t value[EVENT_FIELDS]);
 };
+/* What the tracepoint's file format says of the numbers of its fields: "print fmt: ..., REC->ret ==
+ * 5" has the kernel's number of RET_PF_SPURIOUS. */
+void event_detail_learn(const char *event, const char *format);
 /* NULL: the tracepoint is only counted. */
 const struct event_detail *event_detail(const char *event);
 

@@ -9,6 +9,7 @@
 #include <linux/kvm.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ROLE_LEVEL	 0xfu
@@ -109,14 +110,34 @@ static void format_hex(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
 	snprintf(buf, size, "0x%llx", (unsigned long long)v[0]);
 }
 
+#define RET_PF_EMULATE	2u
+#define RET_PF_INVALID	3u
+#define RET_PF_SPURIOUS 5u
+static unsigned ret_pf_more; /* numbers that came in between since 6.1 */
+
 static void format_fast_fault(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])
 {
-	/* RET_PF_*, arch/x86/kvm/mmu/mmu_internal.h */
+	/* RET_PF_*, arch/x86/kvm/mmu/mmu_internal.h, as 6.1 numbers them */
 	static const struct word results[] = {
 		{0, "CONTINUE"}, {1, "RETRY"}, {2, "EMULATE"},
 		{3, "INVALID"},	 {4, "FIXED"}, {5, "SPURIOUS"},
 	};
-	put_word(buf, size, results, N_ELEMENTS(results), v[0], "");
+	uint64_t ret = v[0];
+	if (ret > RET_PF_EMULATE && ret < RET_PF_INVALID + ret_pf_more) {
+		snprintf(buf, size, "WRITE_PROTECTED"); /* since 6.12 */
+		return;
+	}
+	if (ret > RET_PF_EMULATE)
+		ret -= ret_pf_more;
+	put_word(buf, size, results, N_ELEMENTS(results), ret, "");
+}
+
+void event_detail_learn(const char *event, const char *format)
+{
+	static const char before[] = "REC->ret == ";
+	const char *at = strstr(format, before);
+	if (strcmp(event, "fast_page_fault") == 0 && at)
+		ret_pf_more = (unsigned)strtoul(at + strlen(before), NULL, 10) - RET_PF_SPURIOUS;
 }
 
 static void format_check_mmio(char *buf, size_t size, const uint64_t v[EVENT_FIELDS])

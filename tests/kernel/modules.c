@@ -11,8 +11,8 @@
 
 #define NEEDS_FILE "/modules/stock/needs"
 
-static bool built_in;
-static char built_in_params[128];
+static bool fixed, there;
+static char fixed_params[128];
 
 static void load(const char *from, const char *module, const char *params)
 {
@@ -40,9 +40,20 @@ static void append(char *to, size_t size, const char *words)
 
 void modules_init(int argc, char **argv)
 {
-	built_in = access("/sys/module/kvm", F_OK) == 0;
-	for (int i = 1; i < argc; i++)
-		append(built_in_params, sizeof(built_in_params), argv[i]);
+	there = access("/sys/module/kvm", F_OK) == 0;
+	int i = 1;
+	while (i < argc && strcmp(argv[i], "kvm") != 0) /* words that the kernel does not know */
+		i++;
+	fixed = i < argc;
+	while (++i < argc)
+		append(fixed_params, sizeof(fixed_params), argv[i]);
+	if (there && !fixed)
+		die("kvm is built in, and I don't know with which parameters");
+}
+
+bool modules_fixed(void)
+{
+	return fixed;
 }
 
 void modules_load_needs(void)
@@ -58,20 +69,22 @@ void modules_load_needs(void)
 
 bool modules_load_kvm(const char *from, const char *kvm_params, const char *amd_params)
 {
-	if (built_in) {
-		char wanted[sizeof(built_in_params)] = "";
-		append(wanted, sizeof(wanted), kvm_params);
-		append(wanted, sizeof(wanted), amd_params);
-		return strcmp(wanted, built_in_params) == 0;
-	}
+	char wanted[sizeof(fixed_params)] = "";
+	append(wanted, sizeof(wanted), kvm_params);
+	append(wanted, sizeof(wanted), amd_params);
+	if (fixed && strcmp(wanted, fixed_params) != 0)
+		return false;
+	if (fixed && there)
+		return true;
 	load(from, "kvm", kvm_params);
 	load(from, "kvm-amd", amd_params);
+	there = true;
 	return true;
 }
 
 void modules_unload_kvm(void)
 {
-	if (built_in)
+	if (fixed)
 		return;
 	unload("kvm_amd");
 	unload("kvm");

@@ -7,7 +7,6 @@
 set -u
 dir=$(cd "$1" && pwd) || exit 1
 cache=$dir/qemu-10
-suite=bookworm-backports
 bin=usr/bin/qemu-system-x86_64
 
 version() { "$1" --version 2>/dev/null | sed -n '1s/.*version \([0-9]*\).*/\1/p'; }
@@ -15,37 +14,30 @@ new_enough() { [ "$(version "$1" || echo 0)" -ge 10 ] 2>/dev/null; }
 command_for() {
 	echo "$cache/$bin -L $cache/usr/share/qemu -L $cache/usr/share/seabios"
 }
-none() {
+fail() {
 	echo "$*"
 	exit 1
 }
+# shellcheck source=tests/kernel/modules.sh
+. "$(dirname "$0")/modules.sh"
+# shellcheck source=tests/kernel/backports.sh
+. "$(dirname "$0")/backports.sh"
 
 if new_enough qemu-system-x86_64; then
 	echo qemu-system-x86_64
 	exit 0
 fi
 if [ -x "$cache/$bin" ]; then
-	new_enough "$cache/$bin" || none "$cache/$bin does not start: $("$cache/$bin" --version 2>&1 | head -n 1)"
+	new_enough "$cache/$bin" || fail "$cache/$bin does not start: $("$cache/$bin" --version 2>&1 | head -n 1)"
 	command_for
 	exit 0
 fi
-work=$(mktemp -d "$dir/qemu.XXXXXX") || none "cannot write to $dir"
+work=$(mktemp -d "$dir/qemu.XXXXXX") || fail "cannot write to $dir"
 trap 'rm -rf "$work"' EXIT INT TERM
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-[ -f $keyring ] || none "two CPUs need QEMU 10; $suite cannot be verified without $keyring"
-echo "deb [signed-by=$keyring] http://deb.debian.org/debian $suite main" >"$work/list"
-mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/root"
-set -- -o "Dir::Etc::SourceList=$work/list" -o Dir::Etc::SourceParts=/dev/null \
-	-o "Dir::State::Lists=$work/lists" -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root
-timeout 120 apt-get "$@" update >"$work/log" 2>&1 || none "two CPUs need QEMU 10; $suite cannot be had"
-for package in qemu-system-x86 qemu-system-common qemu-system-data seabios; do
-	(cd "$work" && timeout 300 apt-get "$@" download "$package/$suite") >"$work/log" 2>&1 ||
-		none "cannot download $package from $suite: $(grep '^E:' "$work/log" | head -n 1)"
-done
-for deb in "$work"/*.deb; do
-	dpkg-deb -x "$deb" "$work/root" || none "cannot unpack $deb"
-done
-mv "$work/root" "$cache" || none "cannot write to $cache"
+backports_update || fail "two CPUs need QEMU 10; $reason"
+mkdir "$work/root" && backports_unpack "$work/root" qemu-system-x86 qemu-system-common qemu-system-data \
+	seabios || fail "$reason"
+mv "$work/root" "$cache" || fail "cannot write to $cache"
 new_enough "$cache/$bin" ||
-	none "$suite's QEMU does not start here: $("$cache/$bin" --version 2>&1 | head -n 1)"
+	fail "$backports' QEMU does not start here: $("$cache/$bin" --version 2>&1 | head -n 1)"
 command_for

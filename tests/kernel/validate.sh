@@ -93,7 +93,7 @@ split() { # NAME
 		/^ENDTRACE$/ { close(file); file = ""; next }
 		file != "" { print > file; next } !/^HAS / { print }' "$work/rows.csv" >"$cache/$1.csv" &&
 		sed -n 's/^HAS //p' "$work/rows.csv" | LC_ALL=C sort -u >"$cache/$1.has" &&
-		[ -s "$cache/$1.csv" ] || none "no rows were recorded"
+		[ "$(cat "$cache/$1.csv" "$cache"/traces/* 2>/dev/null | wc -l)" -gt 1 ] || none "no rows were recorded"
 }
 
 # The recording is the expected side; validate ends with 1 when a row or an event differs.

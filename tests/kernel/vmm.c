@@ -179,7 +179,7 @@ static void change_mode(struct mode *mode, const char *name, const char *params)
 
 struct machine {
 	const struct mmu *mmu; /* NULL: none yet */
-	bool loaded;	       /* otherwise kvm is built in, and for another MMU */
+	bool loaded;	       /* otherwise this boot is for other MMUs */
 	struct mode mode;
 };
 
@@ -218,7 +218,7 @@ static void record(struct record_opts *opts, void (*how)(const struct record_opt
 	pid_t child = fork();
 	if (child == 0) {
 		opts->rows = open_rows();
-		if (strcmp(opts->mode, MODE_STOCK) != 0)
+		if (strcmp(opts->mode, MODE_STOCK) != 0 || modules_fixed())
 			take_the_cpu();
 		how(opts);
 		exit(fclose(opts->rows) == 0 ? 0 : 1);

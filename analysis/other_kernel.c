@@ -14,7 +14,8 @@ struct kernel_names {
 	size_t n;
 };
 
-/* MAJOR.MINOR as one number that grows with time; 0: no version. */
+/* MAJOR.MINOR as a number of releases: 3.19, 4.20 and 5.19 were the last of theirs; of 2.6 the
+ * third number counts, to 2.6.39. 0: no version. */
 static unsigned long version_of(const char *text, const char **end)
 {
 	unsigned long major, minor;
@@ -27,29 +28,33 @@ static unsigned long version_of(const char *text, const char **end)
 	if (*p != '.' || p[1] < '0' || p[1] > '9')
 		return 0;
 	minor = strtoul(p + 1, &p, 10);
-	if (major == 2 && *p == '.') /* 2.6 is one version after the other in its third number */
+	if (major == 2 && *p == '.') {
+		major = 1;
 		minor = strtoul(p + 1, &p, 10);
+	}
 	*end = p;
-	return major * 1000 + minor;
+	return major * 20 + minor;
 }
 
 const char *other_kernel_preset(const char *release, bool tdp_mmu)
 {
 	const char *end, *best = NULL;
-	unsigned long wanted = version_of(release, &end), best_version = 0;
+	unsigned long wanted = version_of(release, &end), least = 0, best_version = 0;
 	const struct kvm_preset *k;
 
 	if (!wanted)
 		return NULL;
 	for (size_t i = 0; (k = preset_at(i)); i++) {
 		unsigned long v = version_of(k->name, &end);
+		unsigned long distance = v > wanted ? v - wanted : wanted - v;
 		bool released = !*end || !strcmp(end, "-shadow") || !strcmp(end, "-tdp");
-		bool better = !best || (v <= wanted ? best_version > wanted || v > best_version
-						    : best_version > wanted && v < best_version);
 
-		if (k->tdp_mmu != tdp_mmu || !released || !better)
+		if (k->tdp_mmu != tdp_mmu || !released)
+			continue;
+		if (best && (distance > least || (distance == least && v > best_version)))
 			continue;
 		best = k->name;
+		least = distance;
 		best_version = v;
 	}
 	return best;

@@ -12,9 +12,9 @@
  * which tracepoints and statistics it has.
  */
 
-/* The newest preset that is no newer than @release ("6.12.95-rc1": its first two numbers count) of
+/* The preset nearest to @release ("6.12.95-rc1": its first two numbers count), the older of two, of
  * those that are kernels as they were released: NAME-tdp for the TDP MMU, otherwise NAME-shadow or
- * a version alone. The oldest where all are newer. NULL: @release begins with no version. */
+ * a version alone. NULL: @release begins with no version. */
 const char *other_kernel_preset(const char *release, bool tdp_mmu);
 
 /* A file with a line for each quantity that the kernel has: "ev:NAME"; "ev:NAME[]" where its fields

@@ -8,21 +8,21 @@ backports=bookworm-backports
 backports_apt() { # COMMAND ARGUMENT...
 	command=$1
 	shift
-	timeout 300 "$command" -o "Dir::Etc::SourceList=$work/backports/list" -o Dir::Etc::SourceParts=/dev/null \
-		-o "Dir::State::Lists=$work/backports/lists" -o "Dir::Cache=$work/backports/cache" \
+	timeout 300 "$command" -o "Dir::Etc::SourceList=$lists/list" -o Dir::Etc::SourceParts=/dev/null \
+		-o "Dir::State::Lists=$lists/lists" -o "Dir::Cache=$lists/cache" \
 		-o APT::Sandbox::User=root "$@"
 }
 
 backports_update() {
 	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 	case $work in
-	/*) ;;
-	*) work=$PWD/$work ;;
+	/*) lists=$work/backports ;;
+	*) lists=$PWD/$work/backports ;;
 	esac
 	[ -f $keyring ] || none "$backports cannot be verified without $keyring" || return 1
-	mkdir -p "$work/backports/lists/partial" "$work/backports/cache/archives/partial" || return 1
-	echo "deb [signed-by=$keyring] http://deb.debian.org/debian $backports main" >"$work/backports/list"
-	backports_apt apt-get update >"$work/backports/log" 2>&1 || none "$backports cannot be had"
+	mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial" || return 1
+	echo "deb [signed-by=$keyring] http://deb.debian.org/debian $backports main" >"$lists/list"
+	backports_apt apt-get update >"$lists/log" 2>&1 || none "$backports cannot be had"
 }
 
 # Into FOLDER, unpacked.
@@ -30,10 +30,10 @@ backports_unpack() { # FOLDER PACKAGE...
 	to=$1
 	shift
 	for package; do
-		rm -f "$work"/backports/*.deb
-		(cd "$work/backports" && backports_apt apt-get download "$package/$backports") >"$work/backports/log" 2>&1 ||
-			none "cannot download $package from $backports: $(grep '^E:' "$work/backports/log" | head -n 1)" ||
+		rm -f "$lists"/*.deb
+		(cd "$lists" && backports_apt apt-get download "$package/$backports") >"$lists/log" 2>&1 ||
+			none "cannot download $package from $backports: $(grep '^E:' "$lists/log" | head -n 1)" ||
 			return 1
-		dpkg-deb -x "$work"/backports/*.deb "$to" || none "cannot unpack $package" || return 1
+		dpkg-deb -x "$lists"/*.deb "$to" || none "cannot unpack $package" || return 1
 	done
 }

@@ -145,7 +145,7 @@ altered 'where the guest is entered' "${n}s/rip 0x1040/rip 0x1041/" '4: rip'
 check 'an op program' 3 'the model has no case U_crossing, and no --programs DIR was given' "$kvmsim" validate --first-divergence \
 	"$recorded/trace-U_crossing-npt0-long64.txt.gz"
 check 'no file named' 2 'needs a trace FILE' sequence
-check 'with a matrix' 2 'goes with --kernel, --has and --json only' sequence --matrix x.csv "$whole"
+check 'with a matrix' 2 '--kernel, --has and --json only' sequence --matrix x.csv "$whole"
 check 'a context of nothing' 2 '--context is about --first-divergence' "$kvmsim" validate --context 3
 check 'a context that is no number' 2 '--context' sequence --context many "$whole"
 

@@ -2,6 +2,7 @@
 #include "model/guest/personality.h"
 #include "model/guest/run.h"
 #include "model/guest/vcpu.h"
+#include "model/policy/preset.h"
 
 /* The guest changes how it pages. Which bits of its registers reset the MMU, flush, or make a CPU
  * load PDPTEs, is KVM's reading of the manuals (AMD64 APM volume 2, 5.5; SDM volume 3, 4.10.4). */
@@ -200,6 +201,8 @@ int vcpu_change_sregs(struct kvm_vcpu *v, const struct cpu_regs *regs)
 		(void)kvm_mmu_load_pdptrs(v, v->cr3);
 		same = false;
 	}
+	if (!same && v->kvm->preset->sregs_flush)
+		request(v, REQ_TLB_FLUSH_GUEST);
 	if (!same)
 		kvm_mmu_reset_context(v);
 	else

@@ -50,6 +50,7 @@ static const struct kvm_preset presets[] = {
 		LINUX_6_13,
 		.tdp_mmu = true,
 		.tdp_collapse = TDP_RECOVER,
+		.zap_by_pages = true,
 		.split_on_fault = true,
 		.split_unlocked = true,
 	},
@@ -72,6 +73,7 @@ static const struct kvm_preset presets[] = {
 		LINUX_6_12,
 		.tdp_mmu = true,
 		.tdp_collapse = TDP_ZAP_TABLES,
+		.zap_by_pages = true,
 		.split_on_fault = true,
 	},
 	{

@@ -47,6 +47,7 @@ struct kvm_preset {
 	enum tdp_collapse tdp_collapse;
 	bool split_on_fault; /* a fault splits a large spte; otherwise it takes it out */
 	bool split_unlocked; /* a split lets go of mmu_lock for its table, each time */
+	bool zap_by_pages;   /* a root that goes loses its pages first, then its tables (by 6.12) */
 	/* On either: */
 	bool zap_all_fast;   /* what takes all shadow pages makes them obsolete, and takes them one
 			      * by one later (3.11 on); otherwise under one hold of mmu_lock */

@@ -32,7 +32,7 @@ awk -F, -v OFS=, '$10 ~ "^res:ndirty" && $11 > 0 && !done { $11++; done = 1 }
 	$10 == "ev:kvm_page_fault" && $1 == "N" { $11++ } { print }' "$quick" >"$dir/altered.csv"
 nearest 6.5.0-rc1 6.1-shadow 6.2-tdp
 nearest 6.8 6.12-shadow 6.12-tdp
-nearest 7.1 6.13-shadow 6.13-tdp
+nearest 7.1 6.18-shadow 6.13-tdp
 nearest 5.17.3 6.1-shadow 5.16-tdp
 nearest 4.19 6.1-shadow 5.16-tdp
 nearest 3.10 3.6 5.16-tdp

@@ -47,7 +47,7 @@ backported() {
 tree_of() { # NAME
 	tree=$work/$1
 	mkdir -p "$tree/boot" "$tree/lib/modules/$abi" && cp "$vmlinuz" "$tree/boot/" &&
-		cp "$stock"/*.ko "$patched"/*.ko "$tree/lib/modules/$abi/"
+		cp "$stock"/*.ko "$tree/lib/modules/$abi/" && cp "$patched"/*.ko "$tree/lib/modules/$abi/"
 }
 
 # The same patches with half the group of sptes that a fault fills.

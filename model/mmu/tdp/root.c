@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/tdp/tdp.h"
+#include "model/policy/preset.h"
 
 /*
  * Roots. One is shared by all vCPUs and counted by each; the MMU itself holds a reference until the
@@ -105,6 +106,10 @@ void tdp_zap_invalidated_roots(struct task *t, struct kvm *kvm)
 		root->zap_scheduled = false;
 		/* By the gigabyte first, so that no single removal is too long. No flush: a vCPU
 		 * flushes when it loads its next root. */
+		if (kvm->preset->zap_by_pages) {
+			zap_level(t, kvm, root, PG_LEVEL_4K);
+			zap_level(t, kvm, root, PG_LEVEL_2M);
+		}
 		zap_level(t, kvm, root, PG_LEVEL_1G);
 		zap_level(t, kvm, root, ROOT_LEVEL_4);
 		tdp_put_root(t, kvm, root);

@@ -309,6 +309,13 @@ static int add_to_phase(struct comparison *c, size_t index)
 	return 0;
 }
 
+const char *matrix_preset(const struct matrix_config *conf, const char *kernel)
+{
+	const char *release = conf->kernel ? conf->kernel : kernel;
+
+	return release ? other_kernel_preset(release, conf->mmu_kind == MMU_TDP) : NULL;
+}
+
 /* Why this configuration cannot be run at all, or NULL. */
 static const char *refused(const struct matrix_config *conf, char *room, size_t len)
 {
@@ -320,21 +327,13 @@ static const char *refused(const struct matrix_config *conf, char *room, size_t 
 		snprintf(room, len, "MMU %s", conf->mmu);
 	else if (!conf->program && !matrix_case_on(conf->test_case, (enum mmu_kind)conf->mmu_kind))
 		snprintf(room, len, "case %s on MMU %s", conf->test_case, conf->mmu);
-	else if (!conf->dirty)
+	else if (!conf->dirty || (conf->kernel && !matrix_preset(conf, NULL)))
 		snprintf(room, len, "kvm_mode %s", conf->mode);
 	else if (conf->pte_kind < 0)
 		snprintf(room, len, "guest_pte %s", conf->pte);
 	else
 		return NULL;
 	return room;
-}
-
-/* NULL: 6.1's. */
-static const char *preset_of(const struct comparison *c, const struct matrix_config *conf)
-{
-	const char *release = conf->kernel ? conf->kernel : c->sel->kernel;
-
-	return release ? other_kernel_preset(release, conf->mmu_kind == MMU_TDP) : NULL;
 }
 
 static int run_config(struct comparison *c)
@@ -345,7 +344,7 @@ static int run_config(struct comparison *c)
 				.program = conf->program,
 				.mmu = (enum mmu_kind)conf->mmu_kind,
 				.guest = conf->guest,
-				.preset = preset_of(c, conf),
+				.preset = matrix_preset(conf, c->sel->kernel),
 				.dirty = conf->dirty,
 				.spte = conf->spte,
 				.cpu = conf->mmu_only ? "amd" : NULL,

@@ -61,7 +61,7 @@ struct matrix_result {
 	struct matrix_unjudged *left_out; /* by first appearance */
 	size_t n_left_out;
 	uint64_t unrecorded[MATRIX_TIMED]; /* predictions of what the file has nowhere */
-	struct matrix_reason *apart; /* why rows of another kernel are not compared */
+	struct matrix_reason *apart;	   /* why rows of another kernel are not compared */
 	size_t n_apart;
 	const char *kernel, *preset[2]; /* its release, presets without and with the TDP MMU */
 	struct matrix_tally total;
@@ -88,6 +88,10 @@ bool matrix_selected(const char *list, const char *name);
 int matrix_validate(struct matrix_file *f, const struct matrix_select *sel,
 		    struct matrix_result *out);
 void matrix_result_free(struct matrix_result *r);
+
+/* The preset of the kernel that @conf's kvm_mode names, else of @kernel, which may be NULL: the
+ * nearest. NULL: it has none of the two, and is 6.1's, or kvm_mode names no version. */
+const char *matrix_preset(const struct matrix_config *conf, const char *kernel);
 
 /* A table per (case, MMU, quantity), the first differences, what is not modelled, the totals. */
 int matrix_print(const struct matrix_result *r, FILE *to);

@@ -85,14 +85,43 @@ static void print_left_out(const struct matrix_result *r, FILE *to)
 	}
 }
 
+/* Whether configuration @i is the first of its kernel, which its kvm_mode names, and preset. */
+static bool first_of_preset(const struct matrix_file *f, size_t i)
+{
+	const char *kernel = f->configs[i].kernel, *preset = matrix_preset(&f->configs[i], NULL);
+
+	for (size_t j = 0; kernel && j < i; j++) {
+		if (f->configs[j].kernel == kernel && matrix_preset(&f->configs[j], NULL) == preset)
+			return false;
+	}
+	return kernel && preset;
+}
+
+static void print_presets(const struct matrix_result *r, FILE *to)
+{
+	const struct matrix_file *f = r->file;
+	bool any = r->kernel;
+
+	if (r->kernel)
+		fprintf(to, "Kernel %s, presets %s and %s.\n", r->kernel, r->preset[0],
+			r->preset[1]);
+	for (size_t i = 0; i < f->n_configs; i++) {
+		if (!first_of_preset(f, i))
+			continue;
+		any = true;
+		fprintf(to, "Kernel %s, which kvm_mode names: preset %s.\n", f->configs[i].kernel,
+			matrix_preset(&f->configs[i], NULL));
+	}
+	if (any)
+		fputc('\n', to);
+}
+
 int matrix_print(const struct matrix_result *r, FILE *to)
 {
 	char n[OUT_TEXT];
 	int err;
 
-	if (r->kernel)
-		fprintf(to, "Kernel %s, presets %s and %s.\n\n", r->kernel, r->preset[0],
-			r->preset[1]);
+	print_presets(r, to);
 	err = print_tallies(r, to);
 	if (r->n_differences)
 		fputs("\nDifferent, the first ten of each case and MMU:\n", to);
@@ -199,6 +228,19 @@ static void set_kernel(json_t *o, const struct matrix_result *r)
 	json_object_set_new(o, "on_one_side", apart);
 }
 
+static json_t *json_named_kernels(const struct matrix_file *f)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < f->n_configs; i++) {
+		if (first_of_preset(f, i))
+			json_array_append_new(all, json_pack("{ss,ss}", "kernel",
+							     f->configs[i].kernel, "preset",
+							     matrix_preset(&f->configs[i], NULL)));
+	}
+	return all;
+}
+
 json_t *matrix_json(const struct matrix_result *r)
 {
 	json_t *o = json_object(), *groups = json_array(), *differences = json_array();
@@ -238,6 +280,7 @@ json_t *matrix_json(const struct matrix_result *r)
 					    json_u64(r->unrecorded[i]));
 	}
 	json_object_set_new(o, "unrecorded", unrecorded);
+	json_object_set_new(o, "named_kernels", json_named_kernels(r->file));
 	if (r->kernel)
 		set_kernel(o, r);
 	return o;

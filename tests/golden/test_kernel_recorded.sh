@@ -78,7 +78,10 @@ sed 's/cpl3+6.18/cpl3+6.1/' "$pvm" >"$dir/altered.csv"
 check 'another kernel' 1 'pf_spurious: predicted' "$kvmsim" validate --matrix "$dir/altered.csv" \
 	--programs "$programs"
 sed 's/cpl3+6.18/cpl3+6.19/' "$pvm" >"$dir/altered.csv"
-check 'no such kernel' 3 '6.19-shadow' "$kvmsim" validate --matrix "$dir/altered.csv" \
+check 'a kernel without a preset has the nearest' 0 'Kernel 6.19, which kvm_mode names: preset 6.18-shadow.' \
+	"$kvmsim" validate --matrix "$dir/altered.csv" --programs "$programs" --case U_flip
+sed 's/cpl3+6.18/cpl3+newest/' "$pvm" >"$dir/altered.csv"
+check 'no such kernel' 1 'kvm_mode cpl3+newest+' "$kvmsim" validate --matrix "$dir/altered.csv" \
 	--programs "$programs" --case U_flip
 sed 's/cpl3+6.18+/cpl3+6.18-/' "$pvm" >"$dir/altered.csv"
 check 'a mode without a policy' 1 'kvm_mode cpl3+6.18-vcpu-cache' "$kvmsim" validate \

@@ -61,7 +61,7 @@ check 'the rest is compared' 1 'ev:kvm_mmu_set_spte: predicted' validate "$dir/w
 check 'a tracepoint of its own' 0 'the model has no ev:kvm_new_one: ' validate "$dir/more.csv" --kernel 6.12 \
 	--has "$has"
 check 'not without --has' 1 'the model has no ev:kvm_new_one: ' validate "$dir/more.csv" --kernel 6.12
-check 'as JSON' 0 '"not_compared": [' validate "$dir/more.csv" --kernel 6.12 --has "$has" --json
+check 'as JSON' 0 '"on_one_side": [' validate "$dir/more.csv" --kernel 6.12 --has "$has" --json
 
 { cat "$has" && echo kvm_entry; } >"$dir/wrong.has"
 check 'names that cannot be read' 3 "expected ev:NAME or stat:NAME, found 'kvm_entry'" validate "$quick" \

@@ -62,7 +62,8 @@ mutate() {
 }
 
 mkdir -p "$cache" && work=$(mktemp -d "$cache/any.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
+kbuild=''
+trap 'rm -rf "$work" ${kbuild:+"$kbuild"}' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 reason=''

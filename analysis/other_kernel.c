@@ -80,8 +80,10 @@ int kernel_names_read(const char *path, const struct kvmsim_errsink *errors,
 	for (size_t i = 0; !err && i < len; i++)
 		lines += n->text[i] == '\n';
 	n->name = err ? NULL : calloc(lines + 1, sizeof(*n->name));
-	if (!err && !n->name)
-		err = kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", path);
+	if (!err && !n->name) {
+		err = KVMSIM_ENOMEM;
+		kvmsim_err(errors, err, "%s: out of memory", path);
+	}
 	for (char *line = err ? NULL : strtok_r(n->text, "\n", &save); line && !err;
 	     line = strtok_r(NULL, "\n", &save)) {
 		if (!known_form(line))

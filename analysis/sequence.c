@@ -36,11 +36,9 @@ static void hide_unknown(struct collection *c, const struct kvm_trace_event *e,
 {
 	uint64_t vcpu = e->vcpu < 64 ? 1ull << e->vcpu : 0;
 
-	if (e->id == TRACE_kvm_emulate_insn)
-		c->completed |= vcpu;
-	else if (e->id == TRACE_kvm_exit && (e->code == EXIT_PF || e->code == EXIT_NPF))
+	if (e->id == TRACE_kvm_exit && (e->code == EXIT_PF || e->code == EXIT_NPF))
 		c->completed &= ~vcpu;
-	else if (e->id == TRACE_kvm_exit)
+	else if (e->id == TRACE_kvm_exit || e->id == TRACE_kvm_emulate_insn)
 		c->completed |= vcpu;
 	else if (e->id == TRACE_kvm_entry && (c->completed & vcpu || !vcpu))
 		line->hidden |= 1ull << LINE_rip;

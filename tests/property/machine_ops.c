@@ -22,7 +22,7 @@
 #ifdef KVMSIM_DEBUG
 #define DEFAULT_OPS 60000 /* sanitizers are slow */
 #else
-#define DEFAULT_OPS 1000000
+#define DEFAULT_OPS 150000
 #endif
 
 static bool only_list;

@@ -131,7 +131,7 @@ static void stale_is_caught(void)
  * device without one. Its exits for what is memory by now are seen for what they are. */
 static void stale_cache_is_caught(void)
 {
-	caught("3.6", "mask", "mmio-gen", 100000);
+	caught("3.6", "mask", "mmio-gen", 2000000);
 }
 
 /* What is printed is read back as the same machine. */

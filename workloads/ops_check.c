@@ -149,8 +149,11 @@ static int one_access(struct check *c, const struct ops_statement *s)
 						   [MX_OP_XCHG8] = true,
 						   [MX_OP_INVLPG] = true,
 						   [MX_OP_MOV_CR3] = true};
-	uint64_t address = value(c, s, 0), first = c->run->vcpu * LIST_OPS / MX_VCPUS;
+	uint64_t address = value(c, s, 0), first;
 
+	if (!c->run)
+		return bad(c, s, "an access stands between run and end");
+	first = c->run->vcpu * LIST_OPS / MX_VCPUS;
 	if (paging_only[s->access] && !c->paging)
 		return bad(c, s, "a guest that does not page has no such access");
 	if (address > UINT32_MAX)

@@ -27,8 +27,11 @@ static struct tracker tracker;
 #if KVMSIM_QEMU_API == 1
 /* Asked for stores only, this version also brings loads; asked for loads, it brings the stores of
  * plain instructions without those of helpers. Both, and a look at each, is right. */
-#define STORES		 QEMU_MEM_RW
-#define STORES_AND_LOADS QEMU_MEM_RW
+static int accesses(bool loads)
+{
+	(void)loads;
+	return QEMU_MEM_RW;
+}
 static uint64_t insns;
 
 static bool counter_open(void)
@@ -52,8 +55,10 @@ static size_t bytes_of(const struct qemu_plugin_insn *insn, uint8_t *to, size_t 
 	return n;
 }
 #else
-#define STORES		 QEMU_MEM_W
-#define STORES_AND_LOADS QEMU_MEM_RW
+static int accesses(bool loads)
+{
+	return loads ? QEMU_MEM_RW : QEMU_MEM_W;
+}
 static qemu_plugin_u64 insns;
 
 static bool counter_open(void)
@@ -173,7 +178,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		size_t len = bytes_of(insn, code, sizeof(code));
 
 		qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_CB_NO_REGS,
-						 tracker.devices ? STORES_AND_LOADS : STORES,
+						 accesses(tracker.devices),
 						 (void *)(uintptr_t)(n - i));
 		if (tracker.devices && is_port_io(code, len))
 			qemu_plugin_register_vcpu_insn_exec_cb(
@@ -183,8 +188,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_byte, QEMU_CB_NO_REGS,
 							       (void *)(uintptr_t)code[3]);
 		if (is_tagged(code, len))
-			qemu_plugin_register_vcpu_mem_cb(insn, on_tagged, QEMU_CB_NO_REGS, STORES,
-							 NULL);
+			qemu_plugin_register_vcpu_mem_cb(insn, on_tagged, QEMU_CB_NO_REGS,
+							 accesses(false), NULL);
 	}
 }
 

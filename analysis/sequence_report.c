@@ -27,9 +27,11 @@ static void print_side(char sign, const struct trace_phase *p, size_t from, uint
 {
 	size_t i;
 
-	for (i = from; p && i < p->n_lines && i - from <= context; i++)
+	if (!p || !p->lines)
+		return;
+	for (i = from; i < p->n_lines && i - from <= context; i++)
 		print_line(sign, &p->lines[i], to);
-	if (p && i == p->n_lines)
+	if (i == p->n_lines)
 		fprintf(to, "%c          (%s's phase ends here)\n", sign, side);
 }
 
@@ -92,7 +94,9 @@ static json_t *lines_json(const struct trace_phase *p, size_t from, uint64_t con
 	json_t *list = json_array();
 	size_t begin = from > context ? from - context : 0;
 
-	for (size_t i = begin; p && i < p->n_lines && i <= from + context; i++) {
+	if (!p || !p->lines)
+		return list;
+	for (size_t i = begin; i < p->n_lines && i <= from + context; i++) {
 		json_t *line = json_object();
 		char text[TRACE_LINE_TEXT];
 

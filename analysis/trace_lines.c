@@ -10,9 +10,10 @@
 /* ---- where fields stand ---- */
 
 /* A shadow page, as every event about one prints it. */
-#define PAGE                                                                                       \
-	"sp gen {gen} gfn {gfn} l{level} {gpte_bytes}-byte q{quadrant}{direct} {access}{invalid} " \
-	"{nx}nxe {ad}ad root {roots} {unsync}"
+#define PAGE_LINE(more)                                                                            \
+	("sp gen {gen} gfn {gfn} l{level} {gpte_bytes}-byte q{quadrant}{direct} "                  \
+	 "{access}{invalid} "                                                                      \
+	 "{nx}nxe {ad}ad root {roots} {unsync}" more)
 
 /* {field}: read by that field's rule; {}: whatever stands there; all else as it is. */
 static const char *const formats[N_KVM_TRACE] = {
@@ -33,22 +34,22 @@ static const char *const formats[N_KVM_TRACE] = {
 	[TRACE_kvm_mmu_set_accessed_bit] = "gpa {addr}",
 	[TRACE_kvm_mmu_set_dirty_bit] = "gpa {addr}",
 	[TRACE_kvm_mmu_walker_error] = "pferr {error} {}",
-	[TRACE_kvm_mmu_get_page] = PAGE " {created}",
-	[TRACE_kvm_mmu_sync_page] = PAGE,
-	[TRACE_kvm_mmu_unsync_page] = PAGE,
-	[TRACE_kvm_mmu_prepare_zap_page] = PAGE,
+	[TRACE_kvm_mmu_get_page] = PAGE_LINE(" {created}"),
+	[TRACE_kvm_mmu_sync_page] = PAGE_LINE(""),
+	[TRACE_kvm_mmu_unsync_page] = PAGE_LINE(""),
+	[TRACE_kvm_mmu_prepare_zap_page] = PAGE_LINE(""),
 	[TRACE_kvm_mmu_spte_requested] = "gfn {gfn} pfn {} level {level}",
 	[TRACE_kvm_mmu_set_spte] = "gfn {gfn} spte {spte} ({}) level {level} at {index}",
 	[TRACE_fast_page_fault] =
-		"vcpu {vcpu} gva {addr} error_code {error} sptep {} old {old_spte} "
-		"new {spte} spurious {spurious} fixed {fixed}",
+		("vcpu {vcpu} gva {addr} error_code {error} sptep {} old {old_spte} "
+		 "new {spte} spurious {spurious} fixed {fixed}"),
 	[TRACE_kvm_mmu_zap_all_fast] = "kvm-mmu-valid-gen {gen} used_pages {used_pages}",
 	[TRACE_mark_mmio_spte] = "sptep:{} gfn {gfn} access {access} gen {mmio_gen}",
 	[TRACE_handle_mmio_page_fault] = "addr:{addr} gfn {gfn} access {access}",
 	[TRACE_check_mmio_spte] = "spte {mmio_spte} kvm_gen {} valid {valid}",
 	[TRACE_kvm_mmu_split_huge_page] = "gfn {gfn} spte {spte} level {level} errno {code}",
-	[TRACE_kvm_tdp_mmu_spte_changed] = "as id {} gfn {gfn} level {level} old_spte {old_spte} "
-					   "new_spte {spte}",
+	[TRACE_kvm_tdp_mmu_spte_changed] = ("as id {} gfn {gfn} level {level} old_spte {old_spte} "
+					    "new_spte {spte}"),
 	[TRACE_kvm_dirty_ring_push] =
 		"ring {vcpu}: dirty {dirty} reset {reset} slot {slot} offset {offset} (used {})",
 	[TRACE_kvm_dirty_ring_exit] = "vcpu {vcpu}",

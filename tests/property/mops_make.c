@@ -386,7 +386,7 @@ static struct mop guest_op(const struct mops *m, struct rng *r, uint8_t who)
 static struct mop vmm_op(const struct mops *m, struct rng *r)
 {
 	struct mop op = {.who = MOPS_VMM, .a = rng_below(r, MOPS_SLOTS)};
-	uint64_t pages = op.a == MOPS_SLOT_DATA ? MOPS_DATA_PAGES : MOPS_DATA2_PAGES;
+	uint64_t pages;
 
 	op.gap = (uint32_t)(rng_below(r, 2) ? rng_below(r, 500) : rng_below(r, 60000));
 	switch (rng_below(r, 16)) {

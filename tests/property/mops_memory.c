@@ -174,11 +174,9 @@ static void walk_entry(const struct walk *w, uint64_t pte, int level, uint64_t g
 		if (w->o->m->paging != PAGING_SHADOW)
 			return;
 	}
-	if (!(pte & MOPS_P))
-		w->t->fault = true;
-	else if (level > 1 && !(pte & MOPS_PS))
+	if ((pte & MOPS_P) && level > 1 && !(pte & MOPS_PS))
 		walk_table(w, pte, level - 1, grants);
-	else if (!permitted(w, grants))
+	else if (!(pte & MOPS_P) || !permitted(w, grants))
 		w->t->fault = true;
 	else
 		add_target(w->t, (pte & 0xffffffffff000ull & ~offset) | (w->gva & offset));

@@ -183,6 +183,8 @@ static bool only_value(struct oracle *o, uint64_t gpa, unsigned len, uint64_t be
 				return false;
 			only = s;
 		}
+		if (!only) /* there is always the store that was last */
+			return false;
 		*value |= (only->value >> 8 * b & 0xff) << 8 * i;
 	}
 	return true;

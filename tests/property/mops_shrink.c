@@ -65,6 +65,7 @@ static bool same_failure(const struct mops_result *x, const struct mops_result *
 /* Whether @c fails the same way; if so it is what goes on. Takes @c's ops. */
 static bool keep_if_fails(struct shrinker *s, struct mops *c)
 {
+	struct mop *old = s->m->op;
 	struct mops_result r;
 
 	if (s->runs == s->most) {
@@ -77,9 +78,10 @@ static bool keep_if_fails(struct shrinker *s, struct mops *c)
 		free(c->op);
 		return false;
 	}
-	free(s->m->op);
 	*s->m = *c;
+	s->m->op = c->op; /* a copy of a copy, which clang's analyser loses sight of */
 	*s->r = r;
+	free(old);
 	return true;
 }
 
@@ -87,7 +89,7 @@ static struct mops copy_of(const struct mops *m)
 {
 	struct mops c = *m;
 
-	c.op = malloc((m->n + 1) * sizeof(*m->op));
+	c.op = calloc(m->n + 1, sizeof(*m->op));
 	if (!c.op)
 		abort();
 	if (m->n)

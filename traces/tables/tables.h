@@ -54,7 +54,8 @@ struct perf_kvm_table {
 	char *scope, *wall_clock; /* "all", "pid N"; wall_clock may be NULL */
 	struct perf_kvm_row *row;
 	size_t n_rows;
-	struct number total_samples;
+	struct number vcpu; /* the only one that is counted */
+	struct number total_samples, lost;
 	struct decimal total_time_us;
 };
 
@@ -71,9 +72,11 @@ enum migrate_layout { MIGRATE_LINES, MIGRATE_FOLDED, MIGRATE_FOLDED_ALL };
  * the total and near 2^64) is kept as it is; migration_impossible() names it. */
 #define MIGRATE_FIELDS(F)                                                                          \
 	F(total_ms)                                                                                \
-	F(setup_ms) F(downtime_ms) F(expected_downtime_ms) F(page_kib) F(total_kib)                \
-		F(transferred_kib) F(remaining_kib) F(normal_pages) F(zero_pages)                  \
-			F(pages_per_second) F(dirty_syncs) F(dirty_pages_rate)
+	F(setup_ms)                                                                                \
+	F(downtime_ms)                                                                             \
+	F(expected_downtime_ms) F(page_kib) F(total_kib) F(transferred_kib) F(remaining_kib)       \
+		F(normal_pages) F(zero_pages) F(pages_per_second) F(dirty_syncs)                   \
+			F(dirty_pages_rate)
 struct migration_status {
 	enum migrate_layout layout;
 	char *status;
@@ -107,8 +110,11 @@ struct precopy_round {
 };
 
 struct contended_lock {
-	uint64_t contended, total_ns, max_ns, avg_ns, stack_lines;
-	char *type, *name, *offset, *address; /* offset or address NULL, as the layout has it */
+	uint64_t contended, total_ns, max_ns, avg_ns; /* UINT64_MAX: the column is not printed */
+	uint64_t stack_lines;
+	/* offset or address NULL, as the layout has it; type and name when they are not printed.
+	 * offset and address begin with 0x and have no leading zeros. */
+	char *type, *name, *offset, *address;
 };
 
 /* A CSV by named columns: a cell per column of the map, row by row. */
@@ -133,9 +139,11 @@ struct tables {
 
 int tables_init(struct tables *t); /* KVMSIM_ENOMEM */
 void tables_free(struct tables *t);
+/* A CSV is looked for among the lines, with the names of @map, which outlives @t. NULL: none is. */
+void tables_use_csv(struct tables *t, const struct csv_map *map);
 
-/* "gfn=page,value=cycles": the column `page` of the file is called gfn. NULL map: every column by
- * its own name. KVMSIM_EINVAL (told to the sink), KVMSIM_ENOMEM. */
+/* "gfn=page,value=cycles": the column `page` of the file is called gfn. A CSV begins with a line
+ * that names all of these columns. KVMSIM_EINVAL (told to the sink), KVMSIM_ENOMEM. */
 struct csv_map;
 int csv_map_parse(const char *text, const struct kvmsim_errsink *errors, struct csv_map **out);
 void csv_map_free(struct csv_map *m);

@@ -33,6 +33,7 @@ int ring_user_init(struct kvm *kvm)
 	if (!kvm->ring_user)
 		return KVMSIM_ENOMEM;
 	mutex_init(&kvm->ring_user->lock, &reap_lock_class);
+	lock_watch(&kvm->ring_user->lock.q, kvm->watch ? kvm->watch->locks : NULL);
 	return 0;
 }
 

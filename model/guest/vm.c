@@ -137,6 +137,7 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 	r = choose_algorithms(kvm, o);
 	if (!r) {
 		kvm_locks_init(kvm);
+		kvm_locks_watch(kvm, o->watch ? o->watch->locks : NULL);
 		r = kvm_mmu_init_vm(kvm, o->background_sps);
 	}
 	if (!r && kvm->dirty->reset_rings)

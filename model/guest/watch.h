@@ -4,6 +4,8 @@
 
 #include "model/host/watch.h"
 
+struct lock_watch;
+
 /*
  * Whoever wants to know what each ioctl held and whom it held up: a watch on a VM is called at the
  * end of each ioctl and of each stall of a vCPU.
@@ -48,6 +50,7 @@ struct kvm_watch {
 	void (*ioctl)(void *ctx, const struct kvm_ioctl *i);
 	void (*stall)(void *ctx, const struct kvm_stall *s);
 	void *ctx;
+	const struct lock_watch *locks; /* of the VM's locks; may be NULL: host/lock.h */
 };
 
 #endif

@@ -43,6 +43,17 @@ static int broken(struct task *t, const char *what, const struct lock_queue *q, 
 			  other ? " while holding " : "", other ? other : "");
 }
 
+void lock_watch(struct lock_queue *q, const struct lock_watch *watch)
+{
+	q->watch = watch;
+}
+
+static void tell(const struct lock_queue *q, const struct lock_spell *s)
+{
+	if (q->watch)
+		q->watch->spell(q->watch->ctx, s);
+}
+
 /* May @t take @q now, by the declared order? */
 static int check_order(struct task *t, const struct lock_queue *q)
 {
@@ -229,6 +240,12 @@ static int lock(struct task *t, struct lock_queue *q, enum mode mode)
 	w.cause.wait = WAIT_lock;
 	w.cause.cycles = waited;
 	host_waited(t, &w.cause);
+	tell(q, &(struct lock_spell){.class = q->class,
+				     .task = t,
+				     .shared = mode == SHARED,
+				     .start = w.from,
+				     .cycles = waited,
+				     .by = w.cause.by});
 	stats->contended++;
 	stats->wait += waited;
 	if (waited > stats->longest_wait)
@@ -257,6 +274,12 @@ static void unlock(struct task *t, struct lock_queue *q, enum mode mode)
 		(void)sync(t);
 	}
 	hold = task_now(t) - held->since;
+	tell(q, &(struct lock_spell){.class = q->class,
+				     .task = t,
+				     .held = true,
+				     .shared = mode == SHARED,
+				     .start = held->since,
+				     .cycles = hold});
 	if (hold > stats->longest_hold)
 		stats->longest_hold = hold;
 	if (h->watch.lock == q && hold > h->watch.hold[mode])

@@ -45,6 +45,19 @@ struct lock_stats {
 
 struct lock_waiter;
 
+/* For whoever wants to know of each wait for a lock and each hold of it, when it is over. */
+struct lock_spell {
+	const struct lock_class *class;
+	const struct task *task;
+	bool held, shared; /* held: else it was waited for */
+	cycles_t start, cycles;
+	const struct task *by; /* of a wait: who held it longest meanwhile; NULL: nobody */
+};
+struct lock_watch {
+	void (*spell)(void *ctx, const struct lock_spell *s);
+	void *ctx;
+};
+
 /* What the three have in common. Only lock.c looks inside. */
 struct lock_queue {
 	const struct lock_class *class;
@@ -53,7 +66,8 @@ struct lock_queue {
 	uint32_t readers, waiting;
 	uint32_t line_core; /* that the lock's line is at, or comes to at line_at */
 	cycles_t line_at;
-	struct lock_stats stats[2]; /* exclusive, shared */
+	struct lock_stats stats[2];	/* exclusive, shared */
+	const struct lock_watch *watch; /* may be NULL */
 };
 
 struct spinlock {
@@ -70,6 +84,8 @@ struct mutex {
 void spin_lock_init(struct spinlock *l, const struct lock_class *class);
 void rwlock_init(struct rwlock *l, const struct lock_class *class);
 void mutex_init(struct mutex *l, const struct lock_class *class);
+/* From now on @watch, which must outlive the lock, is told of the lock that @q is the queue of. */
+void lock_watch(struct lock_queue *q, const struct lock_watch *watch);
 
 /* [running] 0 with the lock held. Without it: KVMSIM_ECANCELED, KVMSIM_ECHECK, KVMSIM_ENOMEM. */
 int spin_lock(struct task *t, struct spinlock *l);

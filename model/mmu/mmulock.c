@@ -16,6 +16,14 @@ void kvm_locks_init(struct kvm *kvm)
 	spin_lock_init(&kvm->mmu_lock.spin, &mmu_lock_class);
 }
 
+void kvm_locks_watch(struct kvm *kvm, const struct lock_watch *watch)
+{
+	lock_watch(&kvm->slots_lock.q, watch);
+	lock_watch(&kvm->mmap_lock.q, watch);
+	lock_watch(&kvm->mmu_lock.rw.q, watch);
+	lock_watch(&kvm->mmu_lock.spin.q, watch);
+}
+
 int mmu_lock(struct task *t, struct kvm *kvm)
 {
 	return kvm->preset->mmu_lock_rw ? write_lock(t, &kvm->mmu_lock.rw)

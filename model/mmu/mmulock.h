@@ -16,6 +16,8 @@ struct mmu_lock {
 };
 
 void kvm_locks_init(struct kvm *kvm);
+/* They tell @watch (may be NULL) of waits and holds. */
+void kvm_locks_watch(struct kvm *kvm, const struct lock_watch *watch);
 
 /* [running] 0 with the lock held; else it is not: KVMSIM_ECANCELED, KVMSIM_ECHECK, KVMSIM_ENOMEM.
  */

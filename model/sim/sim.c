@@ -76,6 +76,11 @@ void sim_destroy(struct sim *s)
 	free(s);
 }
 
+const char *sim_task_name(const struct sim *s, uint32_t id)
+{
+	return id < s->n_tasks ? s->task[id]->name : NULL;
+}
+
 static bool blocked_for_good(const struct sim *s, const struct task *t)
 {
 	return t->state == TASK_BLOCKED && !t->daemon &&

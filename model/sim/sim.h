@@ -78,6 +78,8 @@ cycles_t sim_now(const struct sim *sim);
 const struct profile *sim_profile(const struct sim *sim);
 const struct ledger *sim_ledger(const struct sim *sim);
 bool sim_reference(const struct sim *sim);
+/* Of a task that was ever created, by task_id(); NULL: there is none of that number. */
+const char *sim_task_name(const struct sim *sim, uint32_t id);
 uint64_t sim_seed(const struct sim *sim);
 uint32_t sim_replicate(const struct sim *sim);
 const struct kvmsim_errsink *sim_errors(const struct sim *sim);

@@ -433,7 +433,64 @@ static void a_cpu_runs_one_task(void)
 	profile_free(p);
 }
 
+/* ---- who looks on ---- */
+
+static struct lock_spell seen[8];
+static unsigned n_seen;
+
+static void see(void *ctx, const struct lock_spell *s)
+{
+	CU_ASSERT_PTR_EQUAL(ctx, &n_seen);
+	if (n_seen < 8)
+		seen[n_seen] = *s;
+	n_seen++;
+}
+
+static void check_spell(unsigned i, const char *task, bool held, bool shared, cycles_t start,
+			cycles_t cycles, const char *by)
+{
+	const struct lock_spell *s = &seen[i];
+
+	CU_ASSERT_PTR_EQUAL(s->class, &rw_class);
+	CU_ASSERT_STRING_EQUAL(task_name(s->task), task);
+	CU_ASSERT_EQUAL(s->held, held);
+	CU_ASSERT_EQUAL(s->shared, shared);
+	CU_ASSERT_EQUAL(s->start, start);
+	CU_ASSERT_EQUAL(s->cycles, cycles);
+	CU_ASSERT_EQUAL(!s->by, !by);
+	if (s->by && by)
+		CU_ASSERT_STRING_EQUAL(task_name(s->by), by);
+}
+
+/* a reads from 0 to 10, b writes from 10 to 30 and has waited since 4, c reads from 30 to 31 and
+ * has waited since 12. */
+static void each_wait_and_hold_is_told(void)
+{
+	static const struct lock_watch watch = {.spell = see, .ctx = &n_seen};
+	struct profile *p = prices("0");
+	struct job j[] = {{READ, 0, 10, 0, 0}, {WRITE, 4, 20, 0, 0}, {READ, 12, 1, 0, 0}};
+	struct sim *s = start(p);
+
+	locks_init();
+	lock_watch(&rw.q, &watch);
+	n_seen = 0;
+	for (size_t i = 0; i < 3; i++)
+		simple_task(s, (const char[2]){(char)('a' + i)}, work, &j[i], j[i].start);
+	CU_ASSERT_EQUAL(sim_run(s, CYCLES_MAX), 0);
+	CU_ASSERT_EQUAL(n_seen, 5);
+	check_spell(0, "a", true, true, 0, 10, NULL);
+	check_spell(1, "b", false, false, 4, 6, "a");
+	check_spell(2, "b", true, false, 10, 20, NULL);
+	check_spell(3, "c", false, true, 12, 18, "b");
+	check_spell(4, "c", true, true, 30, 1, NULL);
+	CU_ASSERT_STRING_EQUAL(sim_task_name(s, 1), "b");
+	CU_ASSERT_PTR_NULL(sim_task_name(s, 3));
+	simple_end(s);
+	profile_free(p);
+}
+
 static CU_TestInfo tests[] = {
+	{"each_wait_and_hold_is_told", each_wait_and_hold_is_told},
 	{"spinlock_is_first_come_first_served", spinlock_is_first_come_first_served},
 	{"mutex_breaks_ties_by_task", mutex_breaks_ties_by_task},
 	{"rwlock_is_fair", rwlock_is_fair},

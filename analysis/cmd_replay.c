@@ -3,8 +3,10 @@
 
 #include "analysis/cli.h"
 #include "analysis/output.h"
+#include "analysis/out_stream.h"
 #include "analysis/replay_report.h"
 #include "analysis/run_args.h"
+#include "analysis/run_export.h"
 #include "analysis/run_record.h"
 #include "analysis/store.h"
 #include "model/sim/profile.h"
@@ -14,18 +16,31 @@ enum {
 	OPT_REPLICATE,
 	OPT_REFERENCE,
 	OPT_CHECK,
+	OPT_PERFETTO,
+	OPT_FOLDED,
 };
 static const struct option own[] = {
 	{"phase", required_argument, NULL, OPT_PHASE},
 	{"replicate", required_argument, NULL, OPT_REPLICATE},
 	{"reference", no_argument, NULL, OPT_REFERENCE},
 	{"check", no_argument, NULL, OPT_CHECK},
+	{"perfetto", required_argument, NULL, OPT_PERFETTO},
+	{"folded", required_argument, NULL, OPT_FOLDED},
 	{0},
+};
+
+/* What is exported, and where to. */
+struct exports {
+	struct run_args *args;
+	const char *perfetto, *folded;
+	struct out_stream line, stacks;
+	struct run_export_opts opts;
 };
 
 static bool parse_own(void *ctx, int opt, const char *name)
 {
-	const struct run_args *a = ctx;
+	struct exports *x = ctx;
+	const struct run_args *a = x->args;
 	unsigned long long n = 0;
 	bool ok = true;
 
@@ -40,6 +55,12 @@ static bool parse_own(void *ctx, int opt, const char *name)
 		break;
 	case OPT_REFERENCE:
 		a->run->reference = true;
+		break;
+	case OPT_PERFETTO:
+		x->perfetto = optarg;
+		break;
+	case OPT_FOLDED:
+		x->folded = optarg;
 		break;
 	default:
 		a->run->check = true;
@@ -72,19 +93,49 @@ static int keep(const struct run_args *a, const struct run_result *r)
 	return err ? EXIT_IO : EXIT_DONE;
 }
 
+/* EXIT_*. */
+static int exports_open(struct exports *x, struct run_opts *run)
+{
+	int err = 0;
+
+	x->line.standard = x->stacks.standard = true;
+	if (x->perfetto)
+		err = out_stream_open(&x->line, x->perfetto, &cli_errors);
+	if (!err && x->folded)
+		err = out_stream_open(&x->stacks, x->folded, &cli_errors);
+	if (err)
+		return EXIT_IO;
+	x->opts = (struct run_export_opts){.perfetto = x->perfetto ? x->line.to : NULL,
+					   .folded = x->folded ? x->stacks.to : NULL};
+	if (x->perfetto || x->folded)
+		run->export = &x->opts;
+	return EXIT_DONE;
+}
+
+static int exports_finish(struct exports *x)
+{
+	int err = out_stream_finish(&x->line, &cli_errors);
+
+	err = err ? err : out_stream_finish(&x->stacks, &cli_errors);
+	return err ? EXIT_IO : EXIT_DONE;
+}
+
 static int replay(const struct verb *verb, int argc, char **argv)
 {
 	struct run_opts run = {.errors = &cli_errors, .seed = 1};
+	struct exports x = {0};
 	struct run_args a = {.verb = verb,
 			     .run = &run,
 			     .own = own,
 			     .shorts = ":",
 			     .parse = parse_own,
-			     .ctx = &a};
+			     .ctx = &x};
 	struct run_result result;
 	struct profile *profile;
-	int code = run_args_parse(&a, argc, argv);
+	int code;
 
+	x.args = &a;
+	code = run_args_parse(&a, argc, argv);
 	if (code)
 		return code;
 	if (a.help)
@@ -100,15 +151,19 @@ static int replay(const struct verb *verb, int argc, char **argv)
 		return cli_input_exit_code(err);
 	run.profile = profile;
 	cli_catch_signals();
-	err = run_model(&run, &result);
+	code = exports_open(&x, &run);
+	err = code ? 0 : run_model(&run, &result);
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted");
-	if (!err) {
+	if (!err && !code) {
 		replay_warn(&run, &result);
-		code = a.store ? keep(&a, &result) : EXIT_DONE;
+		code = exports_finish(&x);
+		code = !code && a.store ? keep(&a, &result) : code;
 		err = code ? 0 : show(&a, &result);
 		run_result_free(&result);
 	}
+	out_stream_abort(&x.line);
+	out_stream_abort(&x.stacks);
 	profile_free(profile);
 	return code ? code : cli_run_exit_code(err);
 }
@@ -133,6 +188,9 @@ const struct verb verb_replay = {
 		 "  --replicate N         number of the replicate (default 0)\n"
 		 "  --reference           the slow mode, no run-ahead: same result\n"
 		 "  --check               keep the checkers on\n"
+		 "  --perfetto FILE       a time line of the run, for Perfetto and "
+		 "chrome://tracing\n"
+		 "  --folded FILE         the ledger as folded stacks, in the profile's unit\n"
 		 "  --json                everything, as JSON\n"
 		 "  --csv                 one row per collection",
 	.run = replay,

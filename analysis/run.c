@@ -197,6 +197,10 @@ static int create(struct guest_run *run, struct cache **cache)
 	int err = sim_create(&so, &run->sim);
 
 	err = err ? err : cache_create(o->profile, o->errors, cache);
+	if (!err && o->export) {
+		run->export = run_export_create(o->export, run);
+		err = run->export ? 0 : KVMSIM_ENOMEM;
+	}
 	if (err)
 		return err;
 	const struct kvm_vm_opts vo = {
@@ -212,7 +216,8 @@ static int create(struct guest_run *run, struct cache **cache)
 		.personality = o->personality,
 		.eager_page_split = o->eager_page_split,
 		.cache = *cache,
-		.watch = &run->watch.watch,
+		.observer = run_export_observer(run->export),
+		.watch = run_export_watch(run->export, &run->watch.watch),
 		.background_sps = o->shadow_pages,
 		.check = run->check};
 
@@ -251,6 +256,8 @@ int run_model(const struct run_opts *opts, struct run_result *out)
 	if (!err && run.check)
 		err = kvm_check(run.kvm);
 	err = err ? err : check_collected(&run);
+	if (!err)
+		run_export_finish(run.export);
 	err = err ? err : fill_result(&run, out);
 	if (err) {
 		run_result_free(out);
@@ -260,6 +267,7 @@ int run_model(const struct run_opts *opts, struct run_result *out)
 	sim_destroy(run.sim);
 	kvm_destroy_vm(run.kvm);
 	cache_destroy(cache);
+	run_export_free(run.export);
 	free(run.collections);
 	free(run.bitmap);
 	free(run.vcpus);

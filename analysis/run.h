@@ -17,6 +17,7 @@
  */
 
 struct profile;
+struct run_export_opts;
 
 /* What the host has of the slots' memory before the guest comes. */
 enum run_host_memory {
@@ -50,6 +51,7 @@ struct run_opts {
 	enum kvm_eager_page_split eager_page_split;
 	bool reference; /* slow mode, no run-ahead */
 	bool check; /* keep the checkers on; a policy that is broken on purpose always has them */
+	const struct run_export_opts *export; /* run_export.h; NULL: nothing is exported */
 	const struct kvmsim_errsink *errors;
 };
 

@@ -282,7 +282,7 @@ static int set_up(struct guest_run *run, struct task *t)
 	kvm_mmu_lock_stats_reset(run->kvm);
 	run_watch_start(&run->watch, run->start);
 	run_snapshot(run, run->before);
-	return err;
+	return err ? err : run_export_start(run->export);
 }
 
 /* Epochs that all vCPUs have ended which still run; those of the last one when none does. */

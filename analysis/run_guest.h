@@ -2,6 +2,7 @@
 #ifndef KVMSIM_ANALYSIS_RUN_GUEST_H
 #define KVMSIM_ANALYSIS_RUN_GUEST_H
 
+#include "analysis/run_export.h"
 #include "analysis/run_input.h"
 #include "analysis/run_watch.h"
 #include "model/guest/interp.h"
@@ -36,12 +37,13 @@ struct guest_run {
 	struct kvm *kvm;
 	struct task *vmm;
 	struct run_watch watch;
-	struct run_vcpu *vcpus; /* in->n_vcpus */
-	uint64_t *bitmap;	/* of the largest slot */
-	uint64_t every;		/* epochs per collection */
-	uint64_t target;	/* epochs that have ended at the next collection */
-	cycles_t start;		/* the guest's */
-	uint64_t cr3;		/* in long mode: gpa of the guest's page tables */
+	struct run_export *export; /* NULL: none */
+	struct run_vcpu *vcpus;	   /* in->n_vcpus */
+	uint64_t *bitmap;	   /* of the largest slot */
+	uint64_t every;		   /* epochs per collection */
+	uint64_t target;	   /* epochs that have ended at the next collection */
+	cycles_t start;		   /* the guest's */
+	uint64_t cr3;		   /* in long mode: gpa of the guest's page tables */
 	/* What was there at the guest's start, to be taken from what is at the end. */
 	struct run_result *before;
 	struct run_collection *collections;

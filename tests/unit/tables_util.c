@@ -25,7 +25,9 @@ static int rank(struct text_look look)
 {
 	if (look.match == TEXT_CUT)
 		return look.damaged;
-	return look.damaged || look.note ? 2 : 3;
+	if (look.damaged || look.note)
+		return 2;
+	return look.match == TEXT_MORE ? 3 : 4;
 }
 
 static bool blank(struct line l)
@@ -84,17 +86,20 @@ static int logical(struct tables *t, const struct text_format *f, struct line fi
 	     i++) {
 		struct line more = next(&ahead, end);
 		struct text_look other, whole;
+		bool own;
 
-		if (blank(more) || ask(t, more, &other))
+		if (blank(more))
 			break;
+		own = ask(t, more, &other);
 		text[l.len] = ' ';
 		memcpy(text + l.len + 1, more.at, more.len);
 		l.len += 1 + more.len;
 		lines++;
 		whole = f->look(t, l.at, l.len);
-		if (whole.match == TEXT_NO)
+		/* what stands for itself is taken only for what lacks nothing then */
+		if (whole.match == TEXT_NO || (own && rank(whole) < 4))
 			break;
-		if (whole.match != TEXT_MORE && rank(whole) <= rank(look))
+		if (rank(whole) <= rank(look))
 			continue;
 		look = whole;
 		*at = ahead;

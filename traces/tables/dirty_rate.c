@@ -144,7 +144,6 @@ static struct parsed parse(const struct tables *tables, const char *line, size_t
 	struct host_text t = text_trim((struct host_text){line, len});
 	struct parsed p = {.look = text_no()};
 
-	(void)tables;
 	if (eat(&t, "Status:")) {
 		p.what = STATUS;
 		status(&p, t);
@@ -166,6 +165,9 @@ static struct parsed parse(const struct tables *tables, const char *line, size_t
 	} else if (eat(&t, "vcpu[")) {
 		p.what = VCPU;
 		vcpu(&p, t);
+	} else if (text_cut_of(t, "Start Time:") || text_cut_of(t, "Sample Pages:") ||
+		   text_cut_of(t, "Period:") || text_cut_of(t, "Dirty rate:")) {
+		p.look = text_found(TEXT_CUT, TEXT_ROW);
 	}
 	/* one word and a colon are prose, but for where they are expected */
 	if (p.look.match == TEXT_CUT && !tables->scratch->dirty_rate.open)

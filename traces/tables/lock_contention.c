@@ -299,7 +299,11 @@ static struct parsed parse(const struct tables *tables, const char *line, size_t
 	if (t->lock.row && text_begins(s.w[0], "0x") && s.w[0].len > 6 &&
 	    hex((struct host_text){s.w[0].at + 2, s.w[0].len - 2})) {
 		p.what = STACK;
-		p.look = text_found(TEXT_WHOLE, TEXT_STACK);
+		p.look = text_found(s.n == 1 ? TEXT_MORE : TEXT_WHOLE, TEXT_STACK);
+		/* not prose that a wrapped line is tried with */
+		if (s.n > 3 || (s.n > 1 && !memchr(s.w[1].at, '+', s.w[1].len) &&
+				!memchr(s.w[1].at, '_', s.w[1].len) && *s.w[1].at != '['))
+			p.look = text_no();
 		return p;
 	}
 	row(t, &p, &s);

@@ -36,4 +36,14 @@ struct migrate_line {
 /* @open: lines of a migration came before. */
 struct migrate_line migrate_parse(const char *line, size_t len, bool open);
 
+/* Of migrate_parse.c and migrate_folded.c: what the line is; a field that it holds (-1: of no
+ * interest). */
+void migrate_found(struct migrate_line *p, enum migrate_what what, enum text_match match);
+void migrate_got(struct migrate_line *p, int field, uint64_t value);
+/* Lines of the folded layouts: false, if it is none. */
+bool migrate_group_line(struct migrate_line *p, struct host_text t, bool open);
+bool migrate_throughput(struct migrate_line *p, struct host_text t);
+/* A line that ends inside a group's title. */
+bool migrate_cut_title(struct host_text t);
+
 #endif

@@ -128,12 +128,16 @@ static bool message(struct parsed *p, struct host_text t)
 }
 
 /* "Total Samples:8589, Total events handled time:4070101.29us." */
-static bool footer(struct parsed *p, struct host_text t)
+static bool footer(struct parsed *p, struct host_text t, bool near)
 {
 	if (eat(&t, "Lost events:")) {
 		eat_blanks(&t);
 		p->lost.there = eat_u64(&t, &p->lost.value);
 		found(p, LOST, p->lost.there ? TEXT_WHOLE : TEXT_CUT, TEXT_ROW);
+		return true;
+	}
+	if (near && t.len > 5 && text_cut_of(t, "Total Samples:")) {
+		found(p, TOTAL, TEXT_CUT, TEXT_ROW);
 		return true;
 	}
 	if (!eat(&t, "Total Samples:"))
@@ -317,7 +321,7 @@ static struct parsed parse(const struct tables *tables, const char *line, size_t
 		p.name = t;
 		return p;
 	}
-	if (heading(&p, t) || message(&p, t) || footer(&p, t))
+	if (heading(&p, t) || message(&p, t) || footer(&p, t, tables->scratch->perf_kvm.near))
 		return p;
 	scan_line(&s, t.at, t.len);
 	row(tables->scratch, &p, &s);

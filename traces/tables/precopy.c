@@ -56,6 +56,20 @@ static enum got field(struct parsed *p, struct host_text w, bool last)
 	return OTHER;
 }
 
+/* cloud-hypervisor's own prefix, wrapped in front of the round. */
+static bool prefix(struct host_text t)
+{
+	static const char *const ends[] = {" --", " Precopy:"};
+
+	if (!text_begins(t, "cloud-hypervisor:") || !memmem(t.at, t.len, "<vmm>", 5))
+		return false;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (t.len > strlen(ends[i]) &&
+		    !memcmp(t.at + t.len - strlen(ends[i]), ends[i], strlen(ends[i])))
+			return true;
+	return false;
+}
+
 static struct parsed parse(const struct tables *tables, const char *line, size_t len)
 {
 	struct parsed p = {.look = text_no()};
@@ -64,8 +78,11 @@ static struct parsed parse(const struct tables *tables, const char *line, size_t
 	unsigned have = 0;
 	struct scan s;
 
-	if (len < 5 || !memmem(line, len, "iter=", 5))
+	if (len < 5 || !memmem(line, len, "iter=", 5)) {
+		if (prefix(text_trim((struct host_text){line, len})))
+			p.look = text_found(TEXT_CUT, TEXT_ROW);
 		return p;
+	}
 	scan_line(&s, line, len);
 	while (s.at < s.n && !text_begins(s.w[s.at], "iter="))
 		marked |= text_begins(s.w[s.at++], "Precopy");

@@ -120,6 +120,11 @@ bool text_begins(struct host_text t, const char *s)
 	return n <= t.len && !memcmp(t.at, s, n);
 }
 
+bool text_cut_of(struct host_text t, const char *s)
+{
+	return t.len >= 4 && t.len < strlen(s) && !memcmp(t.at, s, t.len);
+}
+
 struct host_text text_trim(struct host_text t)
 {
 	eat_blanks(&t);

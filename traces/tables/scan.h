@@ -49,6 +49,8 @@ void eat_blanks(struct host_text *t);
 
 bool text_is(struct host_text t, const char *s);
 bool text_begins(struct host_text t, const char *s);
+/* @t is the beginning of @s, and too long for chance, but not all of it. */
+bool text_cut_of(struct host_text t, const char *s);
 struct host_text text_trim(struct host_text t);
 struct host_text text_of(const char *s);
 

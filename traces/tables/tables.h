@@ -74,9 +74,10 @@ enum migrate_layout { MIGRATE_LINES, MIGRATE_FOLDED, MIGRATE_FOLDED_ALL };
 	F(total_ms)                                                                                \
 	F(setup_ms)                                                                                \
 	F(downtime_ms)                                                                             \
-	F(expected_downtime_ms) F(page_kib) F(total_kib) F(transferred_kib) F(remaining_kib)       \
-		F(normal_pages) F(zero_pages) F(pages_per_second) F(dirty_syncs)                   \
-			F(dirty_pages_rate)
+	F(expected_downtime_ms)                                                                    \
+	F(page_kib)                                                                                \
+	F(total_kib) F(transferred_kib) F(remaining_kib) F(normal_pages) F(zero_pages)             \
+		F(pages_per_second) F(dirty_syncs) F(dirty_pages_rate)
 struct migration_status {
 	enum migrate_layout layout;
 	char *status;

@@ -12,14 +12,14 @@ static int record_run(const struct verb *verb, int argc, char **argv);
 
 const struct verb verb_record = {
 	.name = "record",
-	.summary = "a guest on a real machine or under QEMU, as a native trace",
+	.summary = "a guest on a real machine or under QEMU, or the tracepoints of a host",
 	.usage = "record RECORDER [OPTION]...\n"
 		 "Runs a guest and writes what it did.",
 	.run = record_run,
 };
 
 /* Of what is nearest to the metal first. */
-static const struct verb *const recorders[] = {&recorder_kvm, &recorder_qemu, NULL};
+static const struct verb *const recorders[] = {&recorder_kvm, &recorder_qemu, &recorder_tracefs, NULL};
 
 static const char *short_name(const struct verb *recorder)
 {

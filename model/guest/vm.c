@@ -131,6 +131,7 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 	kvm->reset_regs = regs_of_mode(o->mode);
 	kvm->check = o->check;
 	kvm->notifiers.seq = o->invalidations;
+	kvm->most_restarts = o->restarts ? o->restarts : LIVELOCK_RESTARTS;
 	if (kvm->check)
 		sim_set_check(o->sim);
 	kvm->keep_stores = o->keep_stores;

@@ -66,7 +66,9 @@ struct kvm_vm_opts {
 				  * and the trace does not show (see --shadow-pages) */
 	uint64_t invalidations;	 /* MMU notifiers' that the VM has had before: its sequence of them
 				  * begins there */
-	bool check;		 /* keep the checkers on: every store reported, sptes consistent */
+	uint32_t restarts; /* of one instruction, until it is taken for a livelock beside other
+			    * tasks (mmu/livelock.h); 0: 2^20 */
+	bool check;	   /* keep the checkers on: every store reported, sptes consistent */
 };
 
 /* Errors: KVMSIM_ENOENT (policy, preset or personality, with the names that exist),

@@ -31,7 +31,7 @@ int vcpu_restarted(struct kvm_vcpu *v, gva_t gva, uint64_t need, const char *why
 		return 0;
 	r->n++;
 	r->alone = task_is_alone(v->task) ? r->alone + 1 : 0;
-	if (r->alone < LIVELOCK_ALONE && r->n < LIVELOCK_RESTARTS)
+	if (r->alone < LIVELOCK_ALONE && r->n < v->kvm->most_restarts)
 		return 0;
 	if (need & PFERR_FETCH)
 		access = "fetch from";

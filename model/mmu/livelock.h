@@ -11,7 +11,8 @@
  * taken again as long as others are busy, for as long as the host takes to unmap what it is about.
  * So there are two bounds: a few restarts for the same pages while no other task has anything to do
  * at any time, so that nothing can come in between, and many in any case: of one instruction, at
- * well over a thousand cycles each, that is longer than any invalidation takes.
+ * well over a thousand cycles each, that is longer than any invalidation takes (struct kvm_vm_opts
+ * has another number for tests).
  */
 #define LIVELOCK_ALONE	  1000u
 #define LIVELOCK_RESTARTS (1u << 20)

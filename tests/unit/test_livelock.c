@@ -241,7 +241,141 @@ static void read_only_table(void)
 		}
 }
 
-static CU_TestInfo tests[] = {{"read_only_table", read_only_table},
+/*
+ * Two vCPUs of a guest whose tables are shadowed, and both do what the kernel does. vCPU 0 loads
+ * CR3: it protects the one table that is out of step, flushes, brings the table's 512 sptes in
+ * line, lets go of mmu_lock since vCPU 1 waits for it, and looks again whether anything is out of
+ * step. vCPU 1 stores to the table: its fault puts it out of step and maps it writable, but when
+ * the instruction runs again, vCPU 0 has protected the table anew. For what vCPU 1 does from the
+ * lock to the store (it enters, fetches, loads the operand, all without a TLB) takes longer than
+ * what vCPU 0 does from the lock to the flush, and 512 sptes take longer than the way from the
+ * flush to the lock. So nobody gets done, until something else holds one of them up, as a host's
+ * interrupts do; and it takes a lock that is let go of for others, which a spinlock was not.
+ */
+#define PT_STORE (0x21000ull + 511 * 8) /* of the test pages */
+#define MOST	 5000
+#define HOLD_UP	 100 /* after so many restarts */
+
+static struct pair {
+	struct scene *scene;
+	unsigned hold_up_at;	   /* this restart; 0: never */
+	unsigned restarts, stores; /* since the first of them */
+	bool loads, loaded;	   /* CR3 */
+} pair;
+
+/* Copies what is in a test page, which is the entry as it was, as MOVS does. */
+static int copy_to_table(struct kvm_vcpu *v)
+{
+	uint64_t value;
+	int r = vcpu_fetch(v, SCENE_CODE);
+
+	r = r ? r : vcpu_read(v, TEST(0), 8, &value);
+	return r ? r : vcpu_write(v, PT_STORE, 8, (SCENE_TEST + (511 << PAGE_SHIFT)) | 0x67);
+}
+
+/* An interrupt, and other work of the host's, longer than a round of vCPU 0's. */
+static int hold_up(struct task *t)
+{
+	int r = vcpu_interrupt(pair.scene->vcpu[1]);
+
+	return r ? r : task_block_until(t, WAIT_idle, task_now(t) + 20000);
+}
+
+static int vcpu_1(struct task *t, void *arg)
+{
+	struct kvm_vcpu *v = pair.scene->vcpu[1];
+	int r = 0;
+
+	(void)arg;
+	vcpu_bind(v, t);
+	while (r >= 0 && !(pair.loaded && r != VCPU_RESTART)) {
+		r = copy_to_table(v);
+		if (r == VCPU_RESTART && pair.loads && ++pair.restarts == pair.hold_up_at &&
+		    hold_up(t) < 0)
+			return KVMSIM_ECANCELED;
+		pair.stores = pair.restarts ? pair.stores + !r : 0;
+		if (!r)
+			r = vcpu_gap(v, 8);
+		if (sync(t))
+			return KVMSIM_ECANCELED;
+	}
+	return r;
+}
+
+static int load_cr3(struct scene *s, struct task *t)
+{
+	const struct task_opts o = {.name = "other", .fn = vcpu_1, .start = task_now(t) + 20000};
+	struct task *other;
+	int r = 0;
+
+	pair.scene = s;
+	for (unsigned i = 0; i < 512 && !r; i++)
+		r = scene_read(s, TEST(i));
+	r = r ? r : task_create(s->sim, &o, &other);
+	/* so that nobody waits for its TLB's flush meanwhile */
+	r = r ? r : vcpu_interrupt(s->vcpu[0]);
+	r = r ? r : task_block_until(t, WAIT_idle, task_now(t) + 30000);
+	CU_ASSERT_EQUAL(kvm_stat(s->kvm, STAT_mmu_unsync), 1);
+	scene_mark(s);
+	pair.loads = true;
+	r = r < 0 ? r : vcpu_mov_cr3(s->vcpu[0], SCENE_PML4);
+	pair.loaded = true;
+	return r;
+}
+
+static int run_pair(const char *preset, unsigned hold_up_at, struct scene *s)
+{
+	const struct scene_opts o = {.pte = SCENE_4K,
+				     .slot_pages = 512,
+				     .n_vcpus = 2,
+				     .preset = preset,
+				     .restarts = MOST,
+				     .check = true};
+
+	CU_ASSERT_EQUAL_FATAL(scene_open(s, &o), 0);
+	pair = (struct pair){.hold_up_at = hold_up_at};
+	return scene_run(s, load_cr3);
+}
+
+static void check_rounds(const struct scene *s, unsigned n)
+{
+	CU_ASSERT_EQUAL(scene_stat(s, STAT_pf_taken), n);
+	CU_ASSERT_EQUAL(scene_event(s, TRACE_kvm_mmu_unsync_page), n);
+	CU_ASSERT_EQUAL(scene_event(s, TRACE_kvm_mmu_sync_page), n);
+}
+
+static void sync_without_end(void)
+{
+	static const char *const presets[] = {"6.1-shadow", "5.18-eager", "6.12-shadow",
+					      "6.13-shadow"};
+	struct scene s;
+
+	for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
+		/* the first fault is no restart for what faulted before */
+		CU_ASSERT_EQUAL(run_pair(presets[i], 0, &s), KVMSIM_ELIVELOCK);
+		CU_ASSERT_PTR_NOT_NULL(
+			strstr(scene_message, "vCPU 1's store to gva 0x21ff8, gfn 0x21,"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(scene_message,
+					      "has come to nothing 5000 times: each time it is "
+					      "mapped, and gone when it runs"));
+		CU_ASSERT_TRUE(pair.loads && !pair.loaded && !pair.stores);
+		check_rounds(&s, MOST + 1);
+		scene_close(&s);
+		/* a round more, and vCPU 0 is done; a fault more, and vCPU 1 is */
+		CU_ASSERT_EQUAL(run_pair(presets[i], HOLD_UP, &s), 0);
+		CU_ASSERT_EQUAL(pair.restarts, HOLD_UP + 1);
+		CU_ASSERT_TRUE(pair.loaded && pair.stores == 1);
+		check_rounds(&s, HOLD_UP + 1);
+		scene_close(&s);
+	}
+	CU_ASSERT_EQUAL(run_pair("3.6", 0, &s), 0);
+	CU_ASSERT_TRUE(pair.loaded);
+	CU_ASSERT_EQUAL(scene_event(&s, TRACE_kvm_mmu_sync_page), 1);
+	scene_close(&s);
+}
+
+static CU_TestInfo tests[] = {{"sync_without_end", sync_without_end},
+			      {"read_only_table", read_only_table},
 			      {"sequence_past_31_bits", sequence_past_31_bits},
 			      {"invalidation_without_end", invalidation_without_end},
 			      {"long_invalidation", long_invalidation},

@@ -56,6 +56,7 @@ int scene_open(struct scene *s, const struct scene_opts *o)
 				 .dirty = o->dirty,
 				 .spte = o->spte,
 				 .invalidations = o->invalidations,
+				 .restarts = o->restarts,
 				 .personality = o->personality,
 				 .watch = o->watch,
 				 .observer = &s->observer,

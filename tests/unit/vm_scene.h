@@ -30,6 +30,7 @@ struct scene_opts {
 	const struct kvm_watch *watch;
 	const char *params; /* lines of [param], NULL: none */
 	uint64_t background_sps, seed, invalidations;
+	uint32_t restarts;
 	enum kvm_eager_page_split eager_page_split;
 	bool check, reference;
 	bool host_absent, host_anonymous; /* slot 1's memory */

@@ -123,6 +123,7 @@ struct mops_result {
 	uint64_t ops;	/* that were done */
 	uint64_t reads; /* whose values were looked at */
 	uint64_t guest_faults, mmio, ambiguous, reported, checks;
+	uint64_t interrupts, restarts; /* the most of one instruction */
 	uint64_t stat[N_KVM_STATS];
 };
 

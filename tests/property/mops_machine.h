@@ -5,6 +5,7 @@
 #include "model/counts.h"
 #include "model/guest/vcpu.h"
 #include "model/host/cache.h"
+#include "model/sim/rng.h"
 #include "tests/property/mops_oracle.h"
 
 /* A machine that runs; inside mops_run.c and mops_vmm.c. */
@@ -27,6 +28,8 @@ struct machine {
 		struct kvm_vcpu *vcpu;
 		struct task *task;
 		bool stopped;
+		struct rng host; /* when it interrupts, and for how long */
+		cycles_t interrupt_at;
 	} vcpu[MOPS_MAX_VCPUS];
 	uint64_t bitmap[(MOPS_DATA_PAGES + 63) / 64];
 };

@@ -68,28 +68,73 @@ static int stand_still(struct task *t, struct machine_vcpu *v)
 	return err;
 }
 
-static int instruction(struct machine_vcpu *v, const struct mop *op, uint64_t *value)
+/*
+ * The host's own interrupts, and what it does then: at random times each vCPU is away for a while.
+ * Without them two vCPUs, one that loads CR3 and one that stores to a table below it, may keep each
+ * other from getting done for ever (tests/unit/test_livelock.c): that takes a rhythm which no host
+ * keeps, and among enough machines there is one that has it.
+ */
+#define INTERRUPT_EVERY 100000 /* cycles on the average: some hundred restarts */
+#define AWAY_AT_MOST	50000  /* more than any sync of a table takes */
+
+static cycles_t next_interrupt(struct machine_vcpu *v)
 {
+	return task_now(v->task) + 1 + rng_below(&v->host, 2 * INTERRUPT_EVERY);
+}
+
+/* 1: there was one. */
+static int host_interrupts(struct machine_vcpu *v)
+{
+	cycles_t until;
 	int r;
 
-	do
-		switch (op->kind) {
-		case MOP_read:
-			r = vcpu_read(v->vcpu, op->a, op->len, value);
-			break;
-		case MOP_write:
-			r = vcpu_write(v->vcpu, op->a, op->len, op->b);
-			break;
-		case MOP_xchg:
-			r = vcpu_xchg(v->vcpu, op->a, op->len, op->b);
-			break;
-		case MOP_inc:
-			r = vcpu_rmw(v->vcpu, op->a, op->len, op->b);
-			break;
-		default:
-			r = vcpu_fetch(v->vcpu, op->a);
-		}
-	while (r == VCPU_RESTART);
+	if (task_now(v->task) < v->interrupt_at)
+		return 0;
+	until = task_now(v->task) + rng_below(&v->host, AWAY_AT_MOST);
+	r = vcpu_interrupt(v->vcpu);
+	while (!r && task_now(v->task) < until)
+		r = task_block_until(v->task, WAIT_idle, until) < 0 ? KVMSIM_ECANCELED : 0;
+	v->interrupt_at = next_interrupt(v);
+	v->machine->r->interrupts++;
+	return r ? r : 1;
+}
+
+/* What not even that ends is a livelock. The model's own bound begins anew with each interrupt. */
+#define INTERRUPTS_AT_MOST 100
+
+static int try_instruction(struct machine_vcpu *v, const struct mop *op, uint64_t *value)
+{
+	switch (op->kind) {
+	case MOP_read:
+		return vcpu_read(v->vcpu, op->a, op->len, value);
+	case MOP_write:
+		return vcpu_write(v->vcpu, op->a, op->len, op->b);
+	case MOP_xchg:
+		return vcpu_xchg(v->vcpu, op->a, op->len, op->b);
+	case MOP_inc:
+		return vcpu_rmw(v->vcpu, op->a, op->len, op->b);
+	default:
+		return vcpu_fetch(v->vcpu, op->a);
+	}
+}
+
+static int instruction(struct machine_vcpu *v, const struct mop *op, uint64_t *value)
+{
+	unsigned interrupts = 0;
+	uint64_t restarts = 0;
+	int r;
+
+	while ((r = try_instruction(v, op, value)) == VCPU_RESTART) {
+		restarts++;
+		r = host_interrupts(v);
+		if (r < 0)
+			return r;
+		interrupts += (unsigned)r;
+		if (interrupts > INTERRUPTS_AT_MOST)
+			return mops_wrong(v->machine, op, "a livelock that interrupts don't end");
+	}
+	if (restarts > v->machine->r->restarts)
+		v->machine->r->restarts = restarts;
 	return r;
 }
 
@@ -193,8 +238,9 @@ static int invalidate(struct machine_vcpu *v, const struct mop *op)
 static int guest_op(struct machine_vcpu *v, const struct mop *op)
 {
 	bool pages = v->machine->m->mode != GUEST_FLAT32;
-	int r = vcpu_gap(v->vcpu, op->gap);
+	int r = host_interrupts(v);
 
+	r = r < 0 ? r : vcpu_gap(v->vcpu, op->gap);
 	if (r)
 		return r;
 	switch (op->kind) {
@@ -222,6 +268,7 @@ static int vcpu_thread(struct task *t, void *arg)
 	int err = 0;
 
 	vcpu_bind(v->vcpu, t);
+	v->interrupt_at = next_interrupt(v);
 	if (x->m->mode != GUEST_FLAT32)
 		vcpu_set_cr3(v->vcpu, mops_cr3(x->m, v->id % MOPS_ROOTS));
 	for (size_t i = 0; i < x->m->n && !err; i++) {
@@ -265,6 +312,7 @@ static int start(struct task *t, struct machine *x)
 
 		v->machine = x;
 		v->id = i;
+		rng_init(&v->host, x->m->seed, i, "host");
 		err = kvm_create_vcpu(x->kvm, &v->vcpu);
 		err = err ? err : task_create(x->sim, &o, &v->task);
 	}
@@ -304,19 +352,33 @@ static int vmm_thread(struct task *t, void *arg)
 
 /* ---- the machine ---- */
 
+/* Of the count's name alone, so that it stays when there are more of them (FNV-1a, 32 bits). */
+static uint32_t hash_of(const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 16777619u;
+	return h;
+}
+
 /* Prices with remainders, and a latency that lets vCPUs run ahead. */
 static int make_profile(struct machine *x, const struct kvmsim_errsink *errors)
 {
-	char text[4096];
+	char text[512 + N_COUNTS * 40];
 	size_t used = (size_t)snprintf(
 		text, sizeof(text),
 		"[machine]\nname = machines\nunit = cycles\nhz = 1000000000\nsource = made up\n"
 		"[param]\nipi_latency = 300\nl2_bytes = 8192\nllc_bytes = 65536\n"
 		"dtlb_entries = 64\n[price]\n");
 
-	for (int c = 0; c < N_COUNTS; c++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s = %d.%02d\n",
-					 model_vocabulary.counts[c], 1 + 7 * c % 30, 13 * c % 100);
+	for (int c = 0; c < N_COUNTS; c++) {
+		const char *name = model_vocabulary.counts[c];
+		uint32_t h = hash_of(name);
+
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s = %u.%02u\n", name,
+					 1 + h % 30, h / 30 % 100);
+	}
 	return profile_parse(text, used, "machines", &model_vocabulary, model_params, errors,
 			     &x->profile);
 }

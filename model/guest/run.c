@@ -189,6 +189,7 @@ void vcpu_exit(struct kvm_vcpu *v, unsigned reason)
 	touch_shared(v->task);
 	task_assert_first(v->task, "its vCPU's mode");
 	v->mode = OUTSIDE_GUEST_MODE;
+	cpu_log_stop(v);
 	(void)ipi_receive(v->task);
 	v->stat[STAT_exits]++;
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_exit, .code = exit_code(v, reason));

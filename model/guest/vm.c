@@ -155,7 +155,7 @@ static void vcpu_free(struct kvm_vcpu *v)
 {
 	if (v->kvm->dirty->vcpu_free)
 		v->kvm->dirty->vcpu_free(v);
-	free(v->log.gpa);
+	cpu_log_free(v);
 	free(v);
 }
 

@@ -15,10 +15,17 @@ bool cpu_log_init(struct kvm_vcpu *v)
 	if (!kvm->cpu_dirty_log_size)
 		return true;
 	v->log.gpa = calloc(CPU_LOG_ENTRIES, sizeof(*v->log.gpa));
+	v->log.slot = calloc(CPU_LOG_ENTRIES, sizeof(struct kvm_memory_slot *));
 	v->log.index = CPU_LOG_ENTRIES - 1;
 	v->log.addr = kaddr_pages(&kvm->kaddr, PAGE_SIZE);
 	v->log.enabled = kvm->cpu_dirty_logging_count;
-	return v->log.gpa;
+	return v->log.gpa && v->log.slot;
+}
+
+void cpu_log_free(struct kvm_vcpu *v)
+{
+	free(v->log.gpa);
+	free(v->log.slot);
 }
 
 bool cpu_log_push(struct kvm_vcpu *v, gpa_t gpa)
@@ -41,11 +48,27 @@ void cpu_log_charge(struct kvm_vcpu *v)
 	v->log.unpriced = 0;
 }
 
+static bool is_empty(const struct cpu_log *log)
+{
+	return !log->gpa || log->index == CPU_LOG_ENTRIES - 1;
+}
+
+void cpu_log_stop(struct kvm_vcpu *v)
+{
+	struct cpu_log *log = &v->log;
+
+	if (is_empty(log))
+		return;
+	srcu_read_lock(v->task, &v->kvm->srcu, &log->srcu);
+	for (int i = log->index + 1; i < CPU_LOG_ENTRIES; i++)
+		log->slot[i] = memslot_now(v->task, v->kvm, log->gpa[i] >> PAGE_SHIFT);
+}
+
 void cpu_log_flush(struct kvm_vcpu *v)
 {
 	struct cpu_log *log = &v->log;
 
-	if (!log->gpa || log->index == CPU_LOG_ENTRIES - 1)
+	if (is_empty(log))
 		return;
 	cpu_log_charge(v);
 	for (int i = log->index + 1; i < CPU_LOG_ENTRIES; i++) {
@@ -53,12 +76,13 @@ void cpu_log_flush(struct kvm_vcpu *v)
 		if (i == log->index + 1 || i % ENTRIES_PER_LINE == 0)
 			kvm_touch(v->task, v->kvm, log->addr + i * sizeof(*log->gpa),
 				  sizeof(*log->gpa), false);
-		kvm_mark_page_dirty(v->task, v->kvm, log->gpa[i] >> PAGE_SHIFT);
+		mark_page_dirty_in_slot(v->task, v->kvm, log->slot[i], log->gpa[i] >> PAGE_SHIFT);
 	}
 	/* Till now each was in the buffer, so that at no time one was nowhere. Whatever marks a
 	 * page dirty has touched last what others can see. */
 	task_assert_first(v->task, "a CPU's log, which the checkers read");
 	log->index = CPU_LOG_ENTRIES - 1;
+	srcu_read_unlock(v->task, &v->kvm->srcu, &log->srcu);
 }
 
 uint64_t cpu_log_entries(const struct kvm_vcpu *v)

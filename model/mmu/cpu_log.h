@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/mmu/rcu.h"
 #include "model/mmu/spte.h"
 
 /*
@@ -15,13 +16,16 @@
  * is logged, whichever slot a store goes to.
  */
 struct kvm;
+struct kvm_memory_slot;
 struct kvm_vcpu;
 struct task;
 
 #define CPU_LOG_ENTRIES 512
 
 struct cpu_log {
-	gpa_t *gpa;	   /* NULL: the VM uses none */
+	gpa_t *gpa;		       /* NULL: the VM uses none */
+	struct kvm_memory_slot **slot; /* of each, from cpu_log_stop() to cpu_log_flush() */
+	struct rcu_reader srcu;
 	int index;	   /* of the next entry; -1: full */
 	unsigned unpriced; /* entries that their guest has not been charged yet */
 	bool enabled;
@@ -34,8 +38,15 @@ bool cpu_log_init(struct kvm_vcpu *v);
 bool cpu_log_push(struct kvm_vcpu *v, gpa_t gpa);
 /* The guest's part of what was logged. It moves the clock. */
 void cpu_log_charge(struct kvm_vcpu *v);
-/* [running] What KVM does at an exit: what the CPU has logged goes to the dirty log. */
+/* [synced] The vCPU has left guest mode, and nobody knows yet: from here to the end of its log's
+ * flush it reads the memslots as they are now, under SRCU. Else a slot that is moved, which waits
+ * for the exit only, would be elsewhere, and what was logged of it nowhere. (The kernel takes SRCU
+ * a few instructions after the interrupt: it can lose an entry there.) */
+void cpu_log_stop(struct kvm_vcpu *v);
+/* [running] What KVM does then: what the CPU has logged goes to the dirty log. */
 void cpu_log_flush(struct kvm_vcpu *v);
+/* Its buffer is freed. */
+void cpu_log_free(struct kvm_vcpu *v);
 /* How many entries it has. */
 uint64_t cpu_log_entries(const struct kvm_vcpu *v);
 /* Whether any vCPU's log has @gfn: its store is going to be reported. */

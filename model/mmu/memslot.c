@@ -333,7 +333,7 @@ static void hand_over(struct kvm_memory_slot *slot, struct kvm_memory_slot *to)
 	to->dirty_snapshot = slot->dirty_snapshot;
 	to->bitmap_addr = slot->bitmap_addr;
 	to->snapshot_addr = slot->snapshot_addr;
-	slot->dirty_bitmap = slot->dirty_snapshot = NULL;
+	/* It has them, too, until all who may have found it are done: what they mark, @to has. */
 }
 
 /* The memory's host pages lie in the guest's frames as before only where these move by whole ones.
@@ -373,6 +373,8 @@ static int move_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *sl
 		store_log_arm(to, task_now(t));
 	kvm->slots[slot->id] = to;
 	install_memslots(t, kvm, true);
+	if (slot->dirty_bitmap == to->dirty_bitmap)
+		slot->dirty_bitmap = slot->dirty_snapshot = NULL;
 	if (was_logged != memslot_logged(to))
 		kvm_update_cpu_dirty_logging(t, kvm, memslot_logged(to));
 	retire_slot(kvm, slot);

@@ -141,7 +141,7 @@ struct kvm {
 	struct srcu srcu; /* of the memslots */
 	struct mmu_notifiers notifiers;
 	uint32_t most_restarts; /* of one instruction: livelock.h */
-	uint32_t lru_batch; /* host pages that wait to be moved to the active list, hostmem.c */
+	uint32_t lru_batch;	/* host pages that wait to be moved to the active list, hostmem.c */
 
 	/* Shadow pages of a part of the guest that no trace shows: a walk meets them. They map
 	 * pages of the logged slot, none of them writable, and never change. */

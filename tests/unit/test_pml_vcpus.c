@@ -183,7 +183,53 @@ static void get_kicks(void)
 	}
 }
 
+/* ---- a slot moves away while a vCPU has logged stores to it ---- */
+
+static int move(struct scene *s, struct task *t)
+{
+	struct task_opts o = {.name = "writer", .fn = write_ten, .arg = s};
+	const struct kvm_memory_region elsewhere = {.slot = 1,
+						    .flags = KVM_MEM_LOG_DIRTY_PAGES,
+						    .base_gfn = (SCENE_TEST >> 12) + 0x10000,
+						    .npages = s->o->slot_pages,
+						    .host_populated = true};
+	struct task *writer;
+
+	EQ(begin(s, t), 0);
+	o.start = task_now(t);
+	EQ(task_create(s->sim, &o, &writer), 0);
+	EQ(task_block_until(t, WAIT_idle, task_now(t) + 8000), 0);
+	EQ(cpu_log_entries(s->vcpu[1]), 10);
+	/* the flush that takes its sptes away makes the vCPU exit, and does not wait for its log */
+	EQ(kvm_set_user_memory_region(t, s->kvm, &elsewhere), 0);
+	EQ(cpu_log_entries(s->vcpu[1]), 0);
+	EQ(kvm_collect_dirty_log(t, s->kvm, 1, bitmap), 10);
+	EQ(bitmap[0], 0x3ff);
+	EQ(kvm_lost_stores(s->kvm), 0);
+	return 0;
+}
+
+static void logged_slot_moves(void)
+{
+	static const char *const dirty[] = {"pml", "manual,pml=1,chunk=64", "ring,pml=1,reaper=0"};
+	static const char *const presets[] = {"2.6.36", "6.1-shadow", "6.1-tdp", "6.13-tdp"};
+
+	for (int i = 0; i < 3 * 4; i++) {
+		struct scene_opts o = {.paging = PAGING_TDP,
+				       .pte = SCENE_FLAT,
+				       .slot_pages = 64,
+				       .dirty = dirty[i % 3],
+				       .preset = presets[i / 3],
+				       .personality = "intel",
+				       .n_vcpus = 2,
+				       .check = true};
+
+		EQ(scene(&o, move), 0);
+	}
+}
+
 static CU_TestInfo tests[] = {
+	{"logged_slot_moves", logged_slot_moves},
 	{"logs_fill_while_the_vmm_collects", logs_fill_while_the_vmm_collects},
 	{"get_kicks", get_kicks},
 	CU_TEST_INFO_NULL,

@@ -29,11 +29,6 @@ static void choose_dirty(struct mops *m, struct rng *r)
 		d = policy_at(rng_below(r, policy_count()));
 	while (d->family != FAMILY_DIRTY || d->broken ||
 	       (tdp && dirty_policy_find(d->name, strlen(d->name))->walks));
-	/* A sync of a page that was out of step makes up to 512 sptes writable before the vCPU
-	 * looks at its ring again, which keeps 64 entries for that: the kernel would warn and lose
-	 * pages, and the model ends the run. */
-	if (!strcmp(d->name, "ring") && m->paging != PAGING_TDP)
-		d = &dirty_policy_find("mask", 4)->desc;
 	snprintf(m->dirty, sizeof(m->dirty), "%s", d->name);
 	i = rng_below(r, COUNT(dirty_params));
 	if (!strcmp(d->name, dirty_params[i][0]))
@@ -66,6 +61,17 @@ static void choose_spte(struct mops *m, struct rng *r)
 		 rng_below(r, 6)   ? ""
 		 : rng_below(r, 2) ? ",unsync=0"
 				   : ",flood=0");
+}
+
+/* A sync of a table that was out of step makes up to 512 sptes writable, each of which counts as a
+ * store, before the vCPU looks at its ring again, which keeps 64 entries for what happens between:
+ * the kernel would warn and lose pages, and the model ends the run. So where pages are shadowed and
+ * vCPUs have rings, no table goes out of step. */
+static void keep_in_step(struct mops *m)
+{
+	if (m->paging == PAGING_SHADOW && !strncmp(m->dirty, "ring", 4) &&
+	    !strstr(m->spte, "unsync=0"))
+		strcat(m->spte, ",unsync=0");
 }
 
 static void choose_machine(struct mops *m, struct rng *r, const char *preset)
@@ -445,6 +451,7 @@ bool mops_make_with(uint64_t seed, const char *preset, const char *dirty, const 
 		snprintf(m->dirty, sizeof(m->dirty), "%s", dirty);
 	if (spte)
 		snprintf(m->spte, sizeof(m->spte), "%s", spte);
+	keep_in_step(m);
 	guest = 400 + rng_below(&r, 2600);
 	every = rng_below(&r, 6) ? 65 : 9; /* some VMMs are restless */
 	m->n = guest + guest / (every - 1);

@@ -11,6 +11,7 @@
 
 #define MAX_FIELDS  16
 #define PT_WRITABLE 2
+#define PFERR_NAMED 0x1f  /* bits that the kernel prints by name: P, W, U, RSVD, F */
 #define N_IDS	    65536 /* common_type is an unsigned short */
 
 struct getter {
@@ -389,9 +390,15 @@ static void special(struct dat_events *d, struct kind *k, const uint8_t *data, s
 		if (host_has(e, HOST_F_new) && host_has(e, HOST_F_old))
 			host_set(e, HOST_F_grow, e->v[HOST_F_new] > e->v[HOST_F_old]);
 		break;
+	case HOST_kvm_dirty_ring_push:
+	case HOST_kvm_dirty_ring_reset:
+		if (host_has(e, HOST_F_dirty) && host_has(e, HOST_F_reset))
+			host_set(e, HOST_F_used,
+				 (uint32_t)(e->v[HOST_F_dirty] - e->v[HOST_F_reset]));
+		break;
 	case HOST_kvm_mmu_walker_error:
 		if (host_has(e, HOST_F_error_code))
-			host_set(e, HOST_F_flags, e->v[HOST_F_error_code]);
+			host_set(e, HOST_F_flags, e->v[HOST_F_error_code] & PFERR_NAMED);
 		break;
 	case HOST_sched_switch:
 		if (host_has(e, HOST_F_prev_state))

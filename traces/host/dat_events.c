@@ -237,6 +237,11 @@ static struct kind *describe(const struct host_text *text)
 		if (p.bytes)
 			k->get[k->n++] = (struct getter){p, fields[i].to};
 	}
+	if (k->id == HOST_KVM_REST || k->id == HOST_UNKNOWN_KVM) {
+		/* the vCPU of a thread may be told by no other event */
+		k->get[0] = (struct getter){dat_field(&t, "vcpu_id"), HOST_F_vcpu};
+		k->n = k->get[0].from.bytes != 0;
+	}
 	switch (k->id) {
 	case HOST_kvm_mmu_get_page:
 	case HOST_kvm_mmu_sync_page:

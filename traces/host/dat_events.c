@@ -316,8 +316,11 @@ static void userspace_exit(struct host_event *e)
 	static const char restart[] = "restart", error[] = "error";
 	int64_t ret = host_has(e, HOST_F_ret) ? (int64_t)e->v[HOST_F_ret] : 0;
 
-	if (ret >= 0)
+	if (ret >= 0) {
+		if (host_has(e, HOST_F_reason))
+			e->reason = userspace_exit_name(e->v[HOST_F_reason]);
 		return;
+	}
 	host_set(e, HOST_F_reason, -ret);
 	e->reason = ret == -EINTR ? (struct host_text){restart, sizeof(restart) - 1}
 				  : (struct host_text){error, sizeof(error) - 1};

@@ -9,27 +9,31 @@ struct named {
 };
 #define NAMED(number, text) {number, {text, sizeof(text) - 1}},
 
-/* Both ascending. */
+/* All ascending. */
 static const struct named vmx[] = {
 #define VMX NAMED
 #define SVM(number, text)
+#define USER(number, text)
 #include "traces/host/exit_reasons.def"
 };
 static const struct named svm[] = {
 #define VMX(number, text)
 #define SVM NAMED
+#define USER(number, text)
 #include "traces/host/exit_reasons.def"
 };
 
-struct host_text exit_reason_name(enum exit_isa isa, uint32_t reason)
-{
-	const struct named *table = isa == EXIT_ISA_VMX ? vmx : svm;
-	size_t low = 0, high = isa == EXIT_ISA_VMX   ? sizeof(vmx) / sizeof(*vmx)
-			       : isa == EXIT_ISA_SVM ? sizeof(svm) / sizeof(*svm)
-						     : 0;
+static const struct named user[] = {
+#define VMX(number, text)
+#define SVM(number, text)
+#define USER NAMED
+#include "traces/host/exit_reasons.def"
+};
 
-	if (isa == EXIT_ISA_VMX)
-		reason &= 0xffff;
+static struct host_text find(const struct named *table, size_t n, uint32_t reason)
+{
+	size_t low = 0, high = n;
+
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
@@ -40,5 +44,19 @@ struct host_text exit_reason_name(enum exit_isa isa, uint32_t reason)
 		else
 			high = mid;
 	}
+	return (struct host_text){0};
+}
+
+struct host_text userspace_exit_name(uint32_t reason)
+{
+	return find(user, sizeof(user) / sizeof(*user), reason);
+}
+
+struct host_text exit_reason_name(enum exit_isa isa, uint32_t reason)
+{
+	if (isa == EXIT_ISA_VMX)
+		return find(vmx, sizeof(vmx) / sizeof(*vmx), reason & 0xffff);
+	if (isa == EXIT_ISA_SVM)
+		return find(svm, sizeof(svm) / sizeof(*svm), reason);
 	return (struct host_text){0};
 }

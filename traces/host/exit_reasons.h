@@ -11,5 +11,7 @@ enum exit_isa { EXIT_ISA_UNKNOWN, EXIT_ISA_VMX, EXIT_ISA_SVM };
 /* The name of an exit reason, in upper case ("EPT_VIOLATION", "NPF"). Of VMX the low 16 bits count.
  * len 0: no kernel has a name for it. */
 struct host_text exit_reason_name(enum exit_isa isa, uint32_t reason);
+/* The same of an exit to userspace: "KVM_EXIT_MMIO". */
+struct host_text userspace_exit_name(uint32_t reason);
 
 #endif

@@ -74,7 +74,7 @@ static void test_kvm_stat_damage(void)
 	     "Event                                         Total %Total CurAvg/s\n"
 	     "kvm_exit                                       1500   60.0\n"
 	     "300\n"
-	     "kvm_exit(HLT)      x                           1000   66.7      200\n"
+	     "kvm_exit(HLT)x     x                           1000   66.7      200\n"
 	     "kvm_exit(MSR_WRITE                              500   33.3      100\n"
 	     "kvm_pio                                         400   16.\n"
 	     "that is all\n"
@@ -89,6 +89,7 @@ static void test_kvm_stat_damage(void)
 	k = &t.kvm_stat[0];
 	CU_ASSERT_EQUAL_FATAL(k->n_rows, 4);
 	CU_ASSERT_EQUAL(k->row[0].rate.value, 300);
+	CU_ASSERT_STRING_EQUAL(k->row[1].name, "kvm_exit(HLT)");
 	CU_ASSERT(same(k->row[1].parent, "kvm_exit"));
 	CU_ASSERT_EQUAL(k->row[1].total, 1000);
 	CU_ASSERT_STRING_EQUAL(k->row[2].name, "kvm_exit(MSR_WRITE)");
@@ -312,7 +313,8 @@ static void test_lock_caller(void)
 
 static void test_lock_address(void)
 {
-	feed("   contended   total wait     max wait     avg wait            address   symbol\n"
+	feed("   contended   total wait     max wait     avg\n"
+	     "wait            address   symbol\n"
 	     "\n"
 	     "         825      8.83 ms    100.00 us     10.70 us   ffff8cda80f42a88   mmu_lock "
 	     "(rwlock)\n"

@@ -9,6 +9,7 @@
 #include "traces/tables/scan.h"
 #include "traces/tables/scratch.h"
 
+enum { MOST_CHILDREN = 1024 };
 enum what { NOTHING, TITLE, FILTER, HEADING, ROW, TOTAL };
 
 struct parsed {
@@ -120,7 +121,7 @@ static bool is_name(struct host_text w, void *out)
 /* Cut, so far a name that a prose's word is not taken for. */
 static bool telling(struct host_text w)
 {
-	return memchr(w.at, '_', w.len) || memchr(w.at, '(', w.len);
+	return memchr(w.at, '_', w.len) || memchr(w.at, '(', w.len) || counter(w);
 }
 
 static struct parsed title(struct host_text line)
@@ -147,27 +148,24 @@ static struct parsed title(struct host_text line)
 /* Column headings. */
 static bool heading(struct scan *s, struct parsed *p)
 {
-	bool percent = false, rate = false;
-	unsigned known = 2;
+	bool guests = s->n > 1 && text_is(s->w[0], "Guest") && text_is(s->w[1], "Name");
+	bool percent = false, rate = false, total = false;
 
-	if (s->n < 2 || !text_is(s->w[s->n > 2 && text_is(s->w[0], "Guest")],
-				 s->n > 2 && text_is(s->w[0], "Guest") ? "Name" : "Event"))
+	if (!guests && !text_is(s->w[0], "Event"))
 		return false;
-	for (size_t i = 1; i < s->n; i++) {
+	for (size_t i = guests ? 2 : 1; i < s->n; i++) {
 		if (text_is(s->w[i], "%Total"))
 			percent = true;
 		else if (text_is(s->w[i], "CurAvg/s") || text_is(s->w[i], "Current"))
 			rate = true;
 		else if (text_is(s->w[i], "Total"))
-			known = 0;
-		else if (!scan_foreign(s->w[i]) && !text_is(s->w[i], "Name"))
+			total = true;
+		else if (!scan_foreign(s->w[i]))
 			return false;
 	}
-	if (known)
-		return false;
 	p->what = HEADING;
 	p->layout = percent ? KVM_STAT_TOTAL_PERCENT_RATE : KVM_STAT_TOTAL_CURRENT;
-	p->look = text_found(rate ? TEXT_WHOLE : TEXT_CUT, TEXT_HEADING);
+	p->look = text_found(rate && total ? TEXT_WHOLE : TEXT_CUT, TEXT_HEADING);
 	return true;
 }
 
@@ -202,6 +200,19 @@ static void total_row(struct scan *s, struct parsed *p, bool near)
 	scan_rest(s, &p->look);
 }
 
+/* "kvm_exit(HLT" lacks its bracket, "kvm_exit(HLT)x" has something behind it. */
+static void bracket(struct parsed *p)
+{
+	const char *close = memchr(p->name.at, ')', p->name.len);
+
+	if (!memchr(p->name.at, '(', p->name.len) || p->name.at[p->name.len - 1] == ')')
+		return;
+	p->look.damaged = true;
+	p->repair = !close;
+	if (close)
+		p->name.len = (size_t)(close - p->name.at) + 1;
+}
+
 static void row(const struct tables_scratch *t, struct scan *s, struct parsed *p, size_t tail)
 {
 	bool percent = p->layout == KVM_STAT_TOTAL_PERCENT_RATE, near = t->kvm_stat.near;
@@ -234,10 +245,7 @@ static void row(const struct tables_scratch *t, struct scan *s, struct parsed *p
 	} else {
 		p->look = text_found(TEXT_WHOLE, TEXT_ROW);
 	}
-	if (memchr(p->name.at, '(', p->name.len) && p->name.at[p->name.len - 1] != ')') {
-		p->repair = true;
-		p->look.damaged = true;
-	}
+	bracket(p);
 	scan_rest(s, &p->look);
 	if (p->look.note && !near)
 		p->look = text_no();
@@ -259,7 +267,7 @@ static struct parsed parse(const struct tables *tables, const char *line, size_t
 {
 	const struct tables_scratch *t = tables->scratch;
 	struct host_text text = {line, len};
-	struct parsed p = {.look = text_no()};
+	struct parsed p = {.look = text_no(), .name = {line, 0}};
 	size_t tail = len - text_trim(text).len - (size_t)(text_trim(text).at - line);
 	struct scan s;
 
@@ -319,7 +327,7 @@ static const struct kvm_stat_row *parent(const struct tables_scratch *t,
 	if (t->kvm_stat.parent == SIZE_MAX)
 		return NULL;
 	if (k->layout == KVM_STAT_TOTAL_PERCENT_RATE && bracket)
-		for (size_t i = k->n_rows; i--;)
+		for (size_t i = k->n_rows; i-- && k->n_rows - i < MOST_CHILDREN;)
 			if (!k->row[i].parent && text_is(stem, k->row[i].name))
 				return &k->row[i];
 	return p->indent > t->kvm_stat.indent ? &k->row[t->kvm_stat.parent] : NULL;

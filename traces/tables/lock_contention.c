@@ -29,16 +29,17 @@ static bool heading(struct parsed *p, struct host_text t)
 	static const char *const tails[][2] = {
 		{"type", "caller"}, {"address", "symbol"}, {"pid", "comm"}, {"pid", "owner"}};
 	static const uint8_t tail_of[] = {CALLER, ADDRESS, TASK, TASK};
+	static const char *const begun[] = {"type", "address", "pid", "total", "max", "min", "avg"};
 	unsigned seen = 0;
 	bool more = true;
 
 	while (more) {
 		more = false;
 		eat_blanks(&t);
-		for (uint8_t i = 0; i < N_COLUMNS; i++) {
+		for (unsigned i = 0; i < N_COLUMNS; i++) {
 			if (!(seen & 1u << i) && eat(&t, column_names[i])) {
 				seen |= 1u << i;
-				p->column[p->n_columns++] = i;
+				p->column[p->n_columns++] = (uint8_t)i;
 				more = true;
 			}
 		}
@@ -63,8 +64,14 @@ static bool heading(struct parsed *p, struct host_text t)
 	if (eat(&t, "cgroup")) {
 		p->tail = CGROUP;
 		p->look.match = TEXT_WHOLE;
-	} else if (t.len && !text_is(t, "type") && !text_is(t, "address") && !text_is(t, "pid")) {
-		p->look = text_no();
+	} else {
+		/* wrapped within a column's name, or before the last */
+		bool known = !t.len;
+
+		for (size_t i = 0; i < sizeof(begun) / sizeof(*begun) && !known; i++)
+			known = text_is(t, begun[i]);
+		if (!known)
+			p->look = text_no();
 	}
 	return true;
 }

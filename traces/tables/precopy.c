@@ -26,7 +26,7 @@ struct parsed {
 };
 
 /* "bw=1988.20MiB/s". What is not one of ours ends the round, or is a key that we do not know. */
-enum got { GOT, GOT_DAMAGED, PARTIAL, OTHER };
+enum got { GOT, GOT_DAMAGED, PARTIAL, TWICE, OTHER };
 
 static enum got field(struct parsed *p, struct host_text w, bool last)
 {
@@ -38,7 +38,9 @@ static enum got field(struct parsed *p, struct host_text w, bool last)
 
 		if (!eat(&rest, keys[i].name))
 			continue;
-		if (!eat_decimal(&rest, &d) || d.value < 0)
+		if (p->v[i].there)
+			return TWICE; /* another round's */
+		if (!eat_decimal(&rest, &d) || d.value < 0 || (d.digits && !keys[i].decimals))
 			return last ? PARTIAL : OTHER;
 		if (!text_is(rest, keys[i].unit)) {
 			if (!last || rest.len >= strlen(keys[i].unit) ||
@@ -89,6 +91,8 @@ static struct parsed parse(const struct tables *tables, const char *line, size_t
 	for (; s.at < s.n && !partial; s.at++) {
 		enum got got = field(&p, s.w[s.at], s.at + 1 == s.n);
 
+		if (got == TWICE)
+			return p;
 		if (got == OTHER && s.at + 1 < s.n && scan_foreign(s.w[s.at]))
 			damaged = true;
 		else if (got == OTHER && have && p.v[AVG_BW].there)

@@ -33,16 +33,22 @@ void scan_line(struct scan *s, const char *line, size_t len)
 	}
 }
 
+/* Of UTF-8. */
+static size_t characters(struct host_text w)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w.len; i++)
+		n += ((unsigned char)w.at[i] & 0xc0) != 0x80;
+	return n;
+}
+
 bool scan_foreign(struct host_text w)
 {
-	size_t chars = 0;
-
-	for (size_t i = 0; i < w.len; i++) {
+	for (size_t i = 0; i < w.len; i++)
 		if (digit(w.at[i]))
 			return false;
-		chars += ((unsigned char)w.at[i] & 0xc0) != 0x80; /* continued UTF-8 */
-	}
-	return chars && chars <= 3;
+	return w.len && characters(w) <= 3;
 }
 
 /* The field, with one character too many at an end. */
@@ -84,9 +90,13 @@ enum scan_got scan_take(struct scan *s, scan_fn is, void *out)
 		s->at++;
 		return SCAN_GOT;
 	}
-	return s->at + 1 == s->n && (digit(*s->w[s->at].at) || strchr("(+-", *s->w[s->at].at))
-		       ? SCAN_PARTIAL
-		       : SCAN_BAD;
+	if (s->at + 1 < s->n)
+		return SCAN_BAD;
+	/* a stray character before the end is not what is missing */
+	if (digit(*s->w[s->at].at) || strchr("(+-", *s->w[s->at].at) ||
+	    (s->foreign < 2 && characters(s->w[s->at]) == 1))
+		return SCAN_PARTIAL;
+	return SCAN_BAD;
 }
 
 void scan_rest(const struct scan *s, struct text_look *look)

@@ -5,7 +5,7 @@
 set -eu
 build='gcc clang ninja-build pkg-config libc6-dev libgsl-dev libsqlite3-dev libzstd-dev libinih-dev
  libboost-context-dev uthash-dev libjansson-dev libcsv-dev zlib1g-dev'
-test='libcunit1-dev sqlite3 jq python3 mandoc'
+test='libcunit1-dev libtracecmd-dev libtracefs-dev libtraceevent-dev sqlite3 jq python3 mandoc'
 kernel='qemu-system-x86 seabios cpio busybox-static xz-utils gcc libc6-dev make patch libelf1'
 # mmdebstrap works without root through uidmap
 guest='qemu-system-x86 seabios cpio mmdebstrap uidmap e2fsprogs xz-utils'

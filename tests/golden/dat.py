@@ -3,7 +3,9 @@
 """Rewrites a trace.dat of version 6, as trace-cmd records it on x86.
 
     dat.py big IN OUT        the same file as a big-endian machine would have written it
-    dat.py sections IN OUT zlib|none   the same events as version 7, packed or not
+    dat.py sections IN OUT zlib|none [MULT SHIFT OFFSET]
+                                       the same events as version 7, packed or not; MULT and SHIFT
+                                       make ns of the clock, OFFSET (ns) is added to them
 
 Written after trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). It knows files with one buffer.
 """
@@ -158,7 +160,7 @@ def section(number, content, pack):
     return struct.pack("<HHIQ", number, int(pack), 0, len(content)) + content
 
 
-def sections(f, packing):
+def sections(f, packing, times=None):
     pack = packing == "zlib"
     out = b"\x17\x08\x44tracing7\0\0\x08" + struct.pack("<I", PAGE) + packing.encode() + b"\0x\0"
     options_at = len(out)
@@ -188,6 +190,10 @@ def sections(f, packing):
     out = out[:options_at] + struct.pack("<Q", len(out)) + out[options_at + 8:]
     clock = re.search(rb"\[(.*?)\]", f["clock"]).group(1) + b"\0"
     options = b"".join(struct.pack("<HIQ", number, 8, at) for number, at in where)
+    if times:
+        options += struct.pack("<HIIIQ", 14, 16, times[0], times[1], 0)
+        offset = str(times[2]).encode() + b"\0"
+        options += struct.pack("<HI", 7, len(offset)) + offset
     options += struct.pack("<HI", 8, 4) + struct.pack("<I", f["cpus"])
     buffer = struct.pack("<Q", buffer_at) + b"\0" + clock + struct.pack("<II", PAGE, len(areas))
     buffer += b"".join(struct.pack("<IQQ", cpu, *area) for cpu, area in enumerate(areas))
@@ -200,7 +206,8 @@ def main():
         sys.exit(__doc__)
     with open(sys.argv[2], "rb") as file:
         f = read(file.read())
-    out = big(f) if sys.argv[1] == "big" else sections(f, sys.argv[4])
+    out = big(f) if sys.argv[1] == "big" else sections(
+        f, sys.argv[4], [int(n) for n in sys.argv[5:]])
     with open(sys.argv[3], "wb") as file:
         file.write(out)
 

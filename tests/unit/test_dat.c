@@ -130,8 +130,9 @@ static void facts(void)
 	fclose(f);
 }
 
-/* A file of the other byte order, and one that is packed with zlib (tests/golden/dat.py makes them)
- * have the records of the file that they were made from. */
+/* A file of the other byte order, one that is packed with zlib, and one whose clock counts
+ * otherwise (tests/golden/dat.py makes them) have the records of the file that they were made from.
+ */
 static void other_makes(void)
 {
 	static const char *const made[] = {"tests/golden/dat-exits-big.dat",
@@ -152,6 +153,12 @@ static void other_makes(void)
 		CU_ASSERT_STRING_EQUAL(s.result.dat.compression, i ? "zlib" : "");
 		dat_seen_free(&s);
 	}
+	/* mult, shift and offset of a clock */
+	dat_see("tests/golden/dat-exits-tsc.dat", &s);
+	CU_ASSERT_EQUAL(s.n, from.n);
+	for (size_t i = 0; i < s.n && i < from.n; i++)
+		CU_ASSERT_EQUAL(s.r[i].time_ns, (from.r[i].time_ns * 825000001 >> 31) - 1000);
+	dat_seen_free(&s);
 	/* and libtracecmd, which has no zlib in Debian, says so of the first */
 	CU_ASSERT_FATAL(oracle_read(made[0], &o));
 	CU_ASSERT_EQUAL(o.n, from.n);

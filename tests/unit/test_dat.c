@@ -254,6 +254,7 @@ static void fields(void)
 	/* reason=5 errno=0 */
 	look_for(AT "dat-smp-v7.dat", HOST_kvm_userspace_exit, 31834700701);
 	CU_ASSERT(has(HOST_F_reason, 5) && has(HOST_F_ret, 0));
+	CU_ASSERT_STRING_EQUAL(got_reason, "KVM_EXIT_HLT");
 	/* lock_addr=0xffffffff82b341c0 flags=20 */
 	look_for(AT "dat-smp-v7.dat", HOST_contention_begin, 31629130683);
 	CU_ASSERT(has(HOST_F_lock_addr, 0xffffffff82b341c0) && has(HOST_F_flags, 20));

@@ -409,7 +409,6 @@ static void gap(void *state, bool blank)
 {
 	struct tables *t = state;
 
-	t->scratch->lock.row = false;
 	if (!blank)
 		t->scratch->lock.near = false;
 }

@@ -113,8 +113,8 @@ validate() { # PLAN
 	plan=$1 patched='' kernel="${own:-Debian}'s $abi" reason=''
 	[ -f "$plan" ] || plan=$src/${1%.plan}.plan
 	[ -f "$plan" ] || { fail "no such plan: $1, $plan"; return; }
-	grep -Eq '^[[:space:]]*(run|trace|parallel)[[:space:]]' "$plan" ||
-		{ fail "$plan: nothing to record, expected run, trace or parallel"; return; }
+	grep -Eq '^[[:space:]]*(run|trace|parallel|cost)[[:space:]]' "$plan" ||
+		{ fail "$plan: nothing to record, expected run, trace, parallel or cost"; return; }
 	choose_qemu "$plan" || { skip "$plan: $reason"; return; }
 	if grep -q '^mode' "$plan" && [ -n "$own" ]; then
 		skip "$plan: its patches are made for Debian's kernel"

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "traces/host/special.h"
+
+#include "traces/host/chars.h"
+
+static bool take(const char **p, const char *end, const char *s)
+{
+	if (!begins(*p, end, s))
+		return false;
+	*p += strlen(s);
+	return true;
+}
+
+static bool take_number(const char **p, const char *end, uint64_t *out)
+{
+	bool fits;
+	const char *q = read_dec(*p, end, out, &fits);
+
+	if (q == *p || !fits)
+		return false;
+	*p = q;
+	return true;
+}
+
+static void header(const char *p, const char *end, struct special_line *s)
+{
+	static const char ratio[] = "entries-in-buffer/entries-written:";
+	const char *q = memmem(p, end - p, ratio, strlen(ratio));
+	uint64_t in, written;
+
+	s->what = SPECIAL_HEADER;
+	s->trace = memmem(p, end - p, "tracer:", 7) != NULL;
+	if (!q)
+		return;
+	q = skip_blanks(q + strlen(ratio), end);
+	if (!take_number(&q, end, &in) || !take(&q, end, "/") || !take_number(&q, end, &written))
+		return;
+	s->what = SPECIAL_RATIO;
+	s->trace = true;
+	s->loss = (struct host_loss){
+		.cpu = -1, .count = written > in ? written - in : 0, .header = true};
+}
+
+/* "CPU:2 [LOST 90417 EVENTS]", "CPU:2 [90417 EVENTS DROPPED]", both without the number. */
+static bool lost(const char *p, const char *end, struct special_line *s)
+{
+	uint64_t cpu, n = UINT64_MAX;
+
+	if (!take(&p, end, "CPU:"))
+		return false;
+	p = skip_blanks(p, end);
+	if (!take_number(&p, end, &cpu))
+		return false;
+	p = skip_blanks(p, end);
+	if (!take(&p, end, "["))
+		return false;
+	if (take(&p, end, "LOST ")) {
+		if (take_number(&p, end, &n))
+			p = skip_blanks(p, end);
+		if (!take(&p, end, "EVENTS"))
+			return false;
+	} else {
+		if (take_number(&p, end, &n))
+			p = skip_blanks(p, end);
+		if (!take(&p, end, "EVENTS DROPPED"))
+			return false;
+	}
+	s->damaged = !take(&p, end, "]");
+	s->what = SPECIAL_LOSS;
+	s->trace = true;
+	s->loss = (struct host_loss){.cpu = (int64_t)cpu, .count = n};
+	return true;
+}
+
+static bool perf_lost(const char *p, const char *end, struct special_line *s)
+{
+	uint64_t events, chunks;
+
+	if (equals(p, end, "Warning:") || equals(p, end, "Check IO/CPU overload!")) {
+		s->what = SPECIAL_LOSS_WORDS;
+		return true;
+	}
+	(void)take(&p, end, "Warning: ");
+	if (!take(&p, end, "Processed ") || !take_number(&p, end, &events) ||
+	    !take(&p, end, " events and lost ") || !take_number(&p, end, &chunks) ||
+	    !take(&p, end, " chunks"))
+		return false;
+	s->what = SPECIAL_LOSS;
+	s->trace = true;
+	s->loss = (struct host_loss){.cpu = -1, .count = UINT64_MAX, .chunks = chunks};
+	return true;
+}
+
+static bool cpus(const char *p, const char *end, struct special_line *s)
+{
+	uint64_t n;
+
+	if (take(&p, end, "cpus=")) {
+		if (!take_number(&p, end, &s->n) || p < end)
+			return false;
+		s->what = SPECIAL_CPUS;
+	} else if (take(&p, end, "CPU ")) {
+		if (!take_number(&p, end, &s->n) || !equals(p, end, " is empty"))
+			return false;
+		s->what = SPECIAL_EMPTY_CPU;
+	} else if (take(&p, end, "version = ")) {
+		if (!take_number(&p, end, &n))
+			return false;
+		s->what = SPECIAL_HEADER;
+	} else if (equals(p, end, "Dumping ftrace buffer:") ||
+		   equals(p, end, "(ftrace buffer empty)")) {
+		s->what = SPECIAL_HEADER;
+	} else {
+		return false;
+	}
+	s->trace = true;
+	return true;
+}
+
+static bool all(const char *p, const char *end, char c)
+{
+	while (p < end && *p == c)
+		p++;
+	return p == end;
+}
+
+void special_read(const char *line, size_t len, struct special_line *s)
+{
+	const char *end = line + len, *p = skip_blanks(line, end);
+
+	*s = (struct special_line){0};
+	while (end > p && is(end[-1], CHAR_BLANK))
+		end--;
+	if (p == end) {
+		s->what = SPECIAL_BLANK;
+		return;
+	}
+	switch (*p) {
+	case '#':
+		header(p, end, s);
+		return;
+	case '-':
+		if (all(p, end, '-') && end - p >= 2)
+			s->what = end - p == 2 ? SPECIAL_ELISION : SPECIAL_HEADER;
+		return;
+	case '.':
+		if (all(p, end, '.'))
+			s->what = SPECIAL_ELISION;
+		return;
+	case '[':
+		if (equals(p, end, "[...]"))
+			s->what = SPECIAL_ELISION;
+		return;
+	case '<':
+		if (equals(p, end, "<snip>"))
+			s->what = SPECIAL_ELISION;
+		return;
+	case '=':
+		if (begins(p, end, "=> ") || equals(p, end, "=>"))
+			s->what = SPECIAL_FRAME;
+		return;
+	case 'C':
+		if (lost(p, end, s) || cpus(p, end, s) || perf_lost(p, end, s))
+			return;
+		return;
+	default:
+		if (!cpus(p, end, s))
+			(void)perf_lost(p, end, s);
+	}
+}

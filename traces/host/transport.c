@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "traces/host/transport.h"
+
+#include "traces/host/chars.h"
+
+/* Bytes that count as one blank, at @p: their number, or 0. */
+static unsigned blank_bytes(const uint8_t *p, const uint8_t *end)
+{
+	static const struct {
+		uint8_t len;
+		uint8_t byte[6];
+	} of[] = {
+		{6, {0xc3, 0xaf, 0xc2, 0xbf, 0xc2, 0xbd}}, /* U+FFFD twice encoded */
+		{4, {0xc3, 0x82, 0xc2, 0xa0}},		   /* U+00A0 twice encoded */
+		{3, {0xef, 0xbf, 0xbd}},		   /* U+FFFD */
+		{3, {0xe2, 0x80, 0xaf}},		   /* U+202F */
+		{3, {0xe2, 0x80, 0x87}},		   /* U+2007 */
+		{3, {0xef, 0xbb, 0xbf}},		   /* byte order mark */
+		{2, {0xc2, 0xa0}},			   /* U+00A0 */
+		{1, {0xa0}},				   /* the same in Latin-1 */
+	};
+
+	if (*p < 0x20 || *p == 0x7f)
+		return 1;
+	if (*p < 0x80)
+		return 0;
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+		if (end - p >= of[i].len && !memcmp(p, of[i].byte, of[i].len))
+			return of[i].len;
+	return 0;
+}
+
+static bool plain(const char *p, const char *end)
+{
+	for (; p < end; p++)
+		if (((uint8_t)*p < 0x20 && *p != '\t') || (uint8_t)*p >= 0x7f)
+			return false;
+	return true;
+}
+
+static size_t blanks(char *p, size_t len)
+{
+	const uint8_t *from = (const uint8_t *)p, *end = from + len;
+	char *to = p;
+
+	while (from < end) {
+		unsigned n = *from == '\t' ? 0 : blank_bytes(from, end);
+
+		*to++ = n ? ' ' : (char)*from;
+		from += n ? n : 1;
+	}
+	return to - p;
+}
+
+static int upper_hex(char c)
+{
+	return c >= 'a' ? 255 : hex_value[(uint8_t)c];
+}
+
+/* @all: every =XX and not only =3D, in a text whose every = should be one. */
+static size_t decode(char *p, size_t len, bool all)
+{
+	const char *from = p, *end = p + len;
+	char *to = p;
+
+	while (from < end) {
+		if (*from == '=' && end - from >= 3) {
+			int high = upper_hex(from[1]), low = upper_hex(from[2]);
+
+			if (high < 16 && low < 16 && (all || (high == 3 && low == 13))) {
+				*to++ = (char)(high << 4 | low);
+				from += 3;
+				continue;
+			}
+		}
+		*to++ = *from++;
+	}
+	return to - p;
+}
+
+/* "[ 8123.440112] ", perhaps with a caller "[  T812]"; returns behind it, or @p. */
+static const char *log_prefix(const char *p, const char *end)
+{
+	const char *q = skip_blanks(p, end), *d;
+
+	if (q == end || *q != '[')
+		return p;
+	q = skip_blanks(q + 1, end);
+	d = skip(q, end, CHAR_DIGIT);
+	if (d == q || d == end || *d != '.')
+		return p;
+	q = skip(d + 1, end, CHAR_DIGIT);
+	if (q == d + 1 || q == end || *q != ']')
+		return p;
+	p = ++q;
+	q = skip_blanks(q, end);
+	if (end - q > 3 && *q == '[') {
+		q = skip_blanks(q + 1, end);
+		if (q < end && (*q == 'T' || *q == 'C')) {
+			d = skip(q + 1, end, CHAR_DIGIT);
+			if (d > q + 1 && d < end && *d == ']')
+				p = d + 1;
+		}
+	}
+	return p;
+}
+
+static const char *front(const char *p, const char *end)
+{
+	const char *q = p, *marks = p, *syslog;
+
+	for (; q < end && (*q == '>' || is(*q, CHAR_BLANK)); q++)
+		if (*q == '>')
+			marks = q + 1;
+	p = marks;
+	syslog = memmem(p, end - p > 100 ? 100 : end - p, " kernel: ", 9);
+	if (syslog && log_prefix(syslog + 9, end) != syslog + 9)
+		p = syslog + 9;
+	p = log_prefix(p, end);
+	q = skip_blanks(p, end);
+	while (end - q > 2 && *q == '^' && (q[1] == 'C' || q[1] == 'D') &&
+	       skip_blanks(q + 2, end) < end)
+		p = q = q + 2;
+	return p;
+}
+
+void transport_undo(struct transport *t, const char *line, size_t len, struct clean_line *out)
+{
+	const char *end = line + len;
+
+	while (end > line && end[-1] == '\r')
+		end--;
+	if (!plain(line, end)) {
+		len = end - line;
+		memcpy(t->line, line, len);
+		line = t->line;
+		end = line + blanks(t->line, len);
+	}
+	out->soft = end > line && end[-1] == '=';
+	if (out->soft)
+		end--;
+	if (memmem(line, end - line, "=3D", 3)) {
+		len = end - line;
+		if (line != t->line)
+			memcpy(t->line, line, len);
+		line = t->line;
+		len = decode(t->line, len, t->quoted_printable);
+		end = line + blanks(t->line, len);
+		t->quoted_printable = true;
+	} else if (t->quoted_printable && memmem(line, end - line, "=20", 3)) {
+		/* a blank at the end of a line is written so */
+		if (end - line >= 3 && !memcmp(end - 3, "=20", 3))
+			end -= 3;
+	}
+	line = front(line, end);
+	while (end > line && is(end[-1], CHAR_BLANK) && !out->soft)
+		end--;
+	out->at = line;
+	out->len = end - line;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_TRACES_HOST_TRANSPORT_H
+#define KVMSIM_TRACES_HOST_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "traces/host/source.h"
+
+/* What mail, terminals and logs did to a line, undone. */
+struct transport {
+	bool quoted_printable; /* the text was seen to be */
+	char line[SOURCE_MAX_LINE + 16];
+};
+
+struct clean_line {
+	const char *at; /* in the line as it was, or in struct transport */
+	size_t len;
+	bool soft; /* ended in a =, which is not in it any more: a soft break, perhaps */
+};
+
+/*
+ * Takes off: CR at the end, quote marks at the start (any mix of > and blanks), the prefix of a
+ * kernel log or of syslog, ^C and ^D glued to the front. Blanks: no-break spaces, replacement
+ * characters, what either becomes when UTF-8 is taken for Latin-1, control characters. Decodes
+ * =3D, and in a text of quoted-printable the rest. Valid until the next call.
+ */
+void transport_undo(struct transport *t, const char *line, size_t len, struct clean_line *out);
+
+#endif

@@ -198,7 +198,8 @@ int qemu_note(const struct qemu_recording *r, const struct qemu_stream *s,
 	      const struct kvmsim_errsink *errors)
 {
 	const char *dot = strrchr(base_name(r->out), '.'), *what = "out of memory";
-	int stem = dot && !strcmp(dot, ".kvt") ? (int)(dot - r->out) : (int)strlen(r->out);
+	bool known = dot && (!strcmp(dot, ".kvt") || !strcmp(dot, ".csv"));
+	int stem = known ? (int)(dot - r->out) : (int)strlen(r->out);
 	struct outfile file = {.fd = -1};
 	char *path, *text = NULL;
 	size_t len;
@@ -208,7 +209,10 @@ int qemu_note(const struct qemu_recording *r, const struct qemu_stream *s,
 	if (asprintf(&path, "%.*s.md", stem, r->out) < 0)
 		path = NULL;
 	if (f) {
-		print_note(f, r, s);
+		if (r->scenario->locks)
+			qemu_locks_note(f, r, s);
+		else
+			print_note(f, r, s);
 		if (fclose(f)) {
 			free(text);
 			text = NULL;

@@ -16,6 +16,7 @@
 #include "analysis/qemu_guest.h"
 #include "analysis/record_qemu.h"
 #include "analysis/run.h"
+#include "traces/outfile.h"
 #include "traces/trace.h"
 
 int qemu_ask_version(struct qemu_recording *r, const char *run)
@@ -96,8 +97,14 @@ static void qemu_arguments(struct qemu_args *a, const struct qemu_recording *r, 
 
 	memset(a, 0, sizeof(*a));
 	arg(a, "%s", r->qemu);
-	args(a, "-machine q35 -accel tcg -cpu max,la57=off -smp 1 -nodefaults -no-user-config "
-		"-display none -no-reboot -seed 1 -rtc base=2020-01-01T00:00:00,clock=vm");
+	args(a, s->vcpus ? "-accel tcg,thread=single" : "-accel tcg");
+	args(a, "-machine q35 -nodefaults -no-user-config -display none -no-reboot "
+		"-seed 1 -rtc base=2020-01-01T00:00:00,clock=vm");
+	/* a kernel that knows it is a guest would spin on a lock in another way */
+	arg(a, "-cpu");
+	arg(a, "max,la57=off%s", s->locks ? ",-hypervisor" : "");
+	arg(a, "-smp");
+	arg(a, "%u", s->vcpus ? s->vcpus : 1);
 	args(a, "-m");
 	arg(a, "%" PRIu64, r->memory_mib);
 	if (s->shift >= 0) {
@@ -113,14 +120,17 @@ static void qemu_arguments(struct qemu_args *a, const struct qemu_recording *r, 
 	arg(a,
 	    "console=ttyS0 quiet nokaslr mitigations=off panic=-1 random.trust_cpu=on "
 	    "iomem=relaxed%s"
-	    "%s kvmsim.tests=%s kvmsim.depth=%" PRIu64 " kvmsim.seconds=%" PRIu64,
-	    s->disk ? " kvmsim.root=/dev/vda" : "", vesa ? " vga=0x317" : "", r->tests, r->depth,
-	    r->seconds);
+	    "%s%s kvmsim.tests=%s kvmsim.depth=%" PRIu64 " kvmsim.seconds=%" PRIu64,
+	    s->disk ? " kvmsim.root=/dev/vda" : "", vesa ? " vga=0x317" : "",
+	    s->vcpus ? " idle=halt" : "", r->tests, r->depth, r->seconds);
 	args(a, "-serial");
 	arg(a, "file:%s/console.log", run);
 	args(a, "-plugin");
 	arg(a, "%s/plugin%u.so,fd=3,epoch=%" PRIu64 ",ram=%" PRIu64 "%s", run, r->api, r->epoch_len,
-	    r->memory_mib << 8, s->devices ? ",devices=1" : "");
+	    r->memory_mib << 8,
+	    s->devices ? ",devices=1"
+	    : s->locks ? ",locks=1"
+		       : "");
 	if (s->disk) {
 		args(a, "-drive");
 		arg(a, "if=none,id=root,file=%s/root.img,format=raw,readonly=on", r->image);
@@ -183,6 +193,38 @@ static int import(const struct qemu_recording *r, struct qemu_stream *s)
 	return err;
 }
 
+/* The table of locks. */
+static int print_locks(const struct qemu_recording *r, struct qemu_stream *s)
+{
+	const char *tests[QEMU_MAX_PHASES], *what;
+	struct outfile file = {.fd = -1};
+	FILE *f = NULL;
+	int err;
+
+	while ((err = qemu_stream_next(s)) > 0)
+		;
+	if (err)
+		return err;
+	for (unsigned i = 0; i < QEMU_MAX_PHASES; i++)
+		tests[i] = s->phases[i].name;
+	err = outfile_open(&file, r->out, &what);
+	if (!err) {
+		what = "cannot write";
+		f = fdopen(dup(file.fd), "w");
+		err = f ? qemu_locks_print(s->locks, tests, s->n_phases, f) : KVMSIM_EIO;
+	}
+	if (f && fclose(f) && !err)
+		err = KVMSIM_EIO;
+	if (!err && outfile_finish(&file) != OUTFILE_DONE)
+		err = KVMSIM_EIO;
+	if (err == KVMSIM_ENOMEM)
+		kvmsim_err(&cli_errors, err, "record qemu: out of memory");
+	else if (err)
+		kvmsim_err(&cli_errors, err, "%s: %s: %s", r->out, what, strerror(errno));
+	outfile_abort(&file);
+	return err;
+}
+
 /* Why the stream is of no use, with what QEMU and the guest's console said last. */
 static int complain(const struct qemu_recording *r, const struct qemu_stream *s, const char *run,
 		    const char *cache)
@@ -211,7 +253,7 @@ static int follow(struct qemu_recording *r, struct qemu_stream *s, struct child 
 	int status = 0, err = qemu_stream_begin(s);
 
 	if (!err)
-		err = import(r, s);
+		err = r->scenario->locks ? print_locks(r, s) : import(r, s);
 	if (!err)
 		child_wait(qemu, deadline, &status);
 	return err;
@@ -221,6 +263,7 @@ int qemu_run(struct qemu_recording *r, const char *run, const char *cache, doubl
 {
 	struct qemu_stream *s = malloc(sizeof(*s));
 	struct qemu_args a;
+	struct qemu_locks locks = {0};
 	struct child qemu = {0};
 	FILE *text;
 	char log[4096];
@@ -245,6 +288,7 @@ int qemu_run(struct qemu_recording *r, const char *run, const char *cache, doubl
 		close(fds[1]);
 	if (!err) {
 		qemu_stream_init(s, fds[0], text, deadline);
+		s->locks = r->scenario->locks ? &locks : NULL;
 		err = follow(r, s, &qemu, deadline);
 		child_end(&qemu);
 		if (s->err)
@@ -252,6 +296,7 @@ int qemu_run(struct qemu_recording *r, const char *run, const char *cache, doubl
 		else if (!err)
 			err = qemu_note(r, s, &cli_errors);
 		qemu_stream_free(s);
+		qemu_locks_free(&locks);
 	}
 	if (fds[0] >= 0)
 		close(fds[0]);

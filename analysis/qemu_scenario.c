@@ -31,6 +31,27 @@ const struct qemu_scenario qemu_scenarios[] = {
 		.disk = true,
 	},
 	{
+		.name = "compile",
+		.what = "gcc compiling six small libraries of C from a disk, all of them in each "
+			"phase, at its level of optimisation",
+		.script = "compile.sh",
+		.tests = "O0,O2,O2",
+		.modules = DISK,
+		.disk = true,
+	},
+	{
+		.name = "dbench",
+		.what = "dbench on a tmpfs, so many clients in each phase",
+		.script = "dbench.sh",
+		.tests = "4",
+		.modules = DISK,
+		.shift = -1, /* QEMU 7.2 has no turns for all of several vCPUs under icount */
+		.vcpus = 4,
+		.seconds = 60,
+		.disk = true,
+		.locks = true,
+	},
+	{
 		.name = "tcp_rr",
 		.what = "transactions of one byte each way over TCP, with a host that answers at "
 			"once",
@@ -76,9 +97,14 @@ static bool known(const struct qemu_scenario *s, const char *word, size_t n)
 {
 	if (!strcmp(s->name, "find"))
 		return n == 4 && (!strncmp(word, "cold", 4) || !strncmp(word, "warm", 4));
+	if (!strcmp(s->name, "compile"))
+		return n == 2 && word[0] == 'O' && strchr("0123sg", word[1]);
 	if (!strcmp(s->name, "tcp_rr"))
 		return strspn(word, "0123456789") == n && n <= 7 && atoi(word) >= 1 &&
 		       atoi(word) <= 1000000;
+	if (!strcmp(s->name, "dbench"))
+		return strspn(word, "0123456789") == n && n <= 2 && atoi(word) >= 1 &&
+		       atoi(word) <= 64;
 	if (!strcmp(s->name, "pages"))
 		return strspn(word, "0123456789") == n && atoi(word) >= 1 && atoi(word) <= 512;
 	for (size_t i = 0; i < sizeof(x11perf_tests) / sizeof(x11perf_tests[0]); i++) {
@@ -98,6 +124,11 @@ const char *qemu_scenario_refuses(const struct qemu_scenario *scenario, const ch
 		if (!n || n >= sizeof(((struct qemu_phase *)0)->name) || !known(scenario, word, n))
 			return !strcmp(scenario->name, "find")
 				       ? "expected cold and warm, with commas"
+			       : !strcmp(scenario->name, "compile")
+				       ? "expected levels of optimisation, O0 to O3, Os and Og, "
+					 "with commas"
+			       : !strcmp(scenario->name, "dbench")
+				       ? "expected numbers of clients from 1 to 64, with commas"
 			       : !strcmp(scenario->name, "tcp_rr")
 				       ? "expected numbers of transactions from 1 to 1000000, with "
 					 "commas"

@@ -164,11 +164,22 @@ static void keep(char *to, size_t size, const char *words)
 	snprintf(to, size, "%.*s", (int)strcspn(words, "\n"), words);
 }
 
+/* What qemu_locks.c says of a line. */
+static int take_lock(struct qemu_stream *s, int err)
+{
+	if (err == KVMSIM_ENOMEM)
+		return failed(s, err, "out of memory, or more locks taken than can be kept (%u)",
+			      QEMU_LOCKS_MAX);
+	return err ? strange(s) : 0;
+}
+
 static int take_guest(struct qemu_stream *s, const char *words)
 {
 	unsigned k;
 	int n = 0;
 
+	if (s->locks && !strncmp(words, "symbol ", 7))
+		return take_lock(s, qemu_locks_symbol(s->locks, words + 7));
 	if (!strncmp(words, "kernel ", 7)) {
 		keep(s->kernel, sizeof(s->kernel), words + 7);
 	} else if (!strncmp(words, "screen ", 7)) {
@@ -233,6 +244,10 @@ static int take_note(struct qemu_stream *s)
 		return failed(s, KVMSIM_EPARSE, "%.*s", (int)strcspn(l + 8, "\n"), l + 8);
 	if (!strncmp(l, "# accesses ", 11))
 		return take_accesses(s, l);
+	if (s->locks && !strncmp(l, "# vcpu ", 7))
+		return take_lock(s, qemu_locks_vcpu(s->locks, l));
+	if (s->locks && !strncmp(l, "# locks ", 8))
+		return take_lock(s, qemu_locks_end(s->locks, l));
 	if (!strncmp(l, "# end ", 6))
 		return take_end(s, l);
 	if (sscanf(l, "# probe epoch %" SCNu64 " ram %" SCNu64, &s->epoch_len, &s->ram_pages) == 2)
@@ -283,6 +298,8 @@ static int take_event(struct qemu_stream *s)
 		return strange(s);
 	if (kind == 'r' || kind == 'w' || kind == 'p')
 		return take_access(s, kind, s->line + at);
+	if (kind == 'L' && s->locks)
+		return take_lock(s, qemu_locks_line(s->locks, s->phase, s->line));
 	if (kind == 'M') {
 		if (k >= QEMU_MAX_PHASES)
 			return strange(s);
@@ -315,6 +332,8 @@ static int next_event(struct qemu_stream *s)
 				s->n_lines);
 		if (ret == 0 && !s->done)
 			return failed(s, KVMSIM_EPARSE, "the guest stopped before it was done");
+		if (ret == 0 && s->locks && !s->locks->ended)
+			return failed(s, KVMSIM_EPARSE, "the plugin did not count the locks");
 		if (ret == 0 && s->text && fflush(s->text)) /* before the trace appears */
 			return failed(s, KVMSIM_EIO, "writing the text failed: %s",
 				      strerror(errno));
@@ -330,6 +349,11 @@ static int next_event(struct qemu_stream *s)
 		if (ret)
 			return ret;
 	}
+}
+
+int qemu_stream_next(struct qemu_stream *s)
+{
+	return next_event(s);
 }
 
 int qemu_stream_begin(struct qemu_stream *s)

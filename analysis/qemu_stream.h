@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/qemu_locks.h"
 #include "model/sim/error.h"
 
 /*
@@ -46,6 +47,7 @@ struct qemu_stream {
 	uint64_t accesses, apic; /* of devices, and of the local APIC, which have no lines */
 	struct qemu_register registers[QEMU_MAX_REGISTERS]; /* by first access */
 	unsigned n_registers;
+	struct qemu_locks *locks; /* the caller's, where locks are recorded; else NULL */
 	bool ram_told, done, ended;
 	/* why it is of no use: KVMSIM_EPARSE, KVMSIM_EINTR, KVMSIM_ECHILD (the deadline),
 	 * KVMSIM_EIO
@@ -64,6 +66,8 @@ struct qemu_stream {
 void qemu_stream_init(struct qemu_stream *s, int fd, FILE *text, double deadline);
 /* Reads up to the first phase, so that what the guest said before it is known. 0 or @err. */
 int qemu_stream_begin(struct qemu_stream *s);
+/* Goes on to the next line for an importer, or of a lock. 1, 0 at the end, or @err. */
+int qemu_stream_next(struct qemu_stream *s);
 /* The lines from there on. NULL without memory. Closing it leaves @s. */
 FILE *qemu_stream_file(struct qemu_stream *s);
 void qemu_stream_free(struct qemu_stream *s);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The recorder `qemu`: builds the guest where it is not there yet, boots it under QEMU's TCG with
- * our plugin, and turns the plugin's lines into a trace as they come. Nothing of it stays behind
- * but the guest, the trace, its note and what was asked for.
+ * our plugin, and turns the plugin's lines into a trace or a table as they come. Nothing of it
+ * stays behind but the guest, the trace, its note and what was asked for.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -30,20 +30,21 @@ const struct verb recorder_qemu = {
 		"Boots a guest that is built from Debian's packages (once, with the network) and\n"
 		"writes a native trace, and a note beside it (.md). Needs no KVM and no root.\n\n"
 		"  --scenario NAME      x11perf (an X server draws), find (find / over a disk), "
-		"tcp_rr\n"
-		"                       (one byte to a host and back, over and over), or pages "
-		"(the\n"
+		"compile\n"
+		"                       (gcc, over and over), tcp_rr (one byte to a host and "
+		"back),\n"
+		"                       dbench (4 vCPUs: the kernel's spin locks), or pages (the\n"
 		"                       recorder's own test)\n"
-		"  -o, --output OUT     the trace to write\n"
+		"  -o, --output OUT     the trace to write; of dbench a table of locks, CSV\n"
 		"  --tests LIST         what is run, a phase each: tests of x11perf without their\n"
-		"                       dash; cold and warm runs of find; numbers of "
-		"transactions; a\n"
-		"                       number of pages\n"
+		"                       dash; cold and warm runs of find; levels of optimisation, "
+		"O0 to\n"
+		"                       O3; numbers of transactions or clients; a number of pages\n"
 		"  --epoch N            guest instructions per epoch (30000000)\n"
 		"  --memory MIB         of the guest (1024)\n"
 		"  --depth BITS         per pixel, x11perf: 16 (default, vesafb) or 24 "
 		"(bochs-drm)\n"
-		"  --seconds N          guest seconds of each test of x11perf (1)\n"
+		"  --seconds N          guest seconds of each test of x11perf (1) and dbench (60)\n"
 		"  --nic NAME           tcp_rr's network device: e1000 (default), virtio, "
 		"virtio-legacy\n"
 		"  --timeout S          seconds after which QEMU is ended (3600)\n"
@@ -205,11 +206,15 @@ static int parse(const struct verb *verb, int argc, char **argv, struct qemu_rec
 		return cli_usage(verb, "%s is missing", name ? "-o OUT" : "--scenario NAME");
 	r->scenario = scenario_of(name);
 	if (!r->scenario)
-		return cli_usage(verb, "no scenario '%s': x11perf, find, tcp_rr or pages", name);
+		return cli_usage(
+			verb, "no scenario '%s': x11perf, find, compile, tcp_rr, dbench or pages",
+			name);
 	if (r->nic && !r->scenario->net)
 		return cli_usage(verb, "--nic is about scenario tcp_rr");
 	if (r->scenario->net && !r->nic)
 		r->nic = qemu_nic_find("e1000");
+	if (!r->seconds)
+		r->seconds = r->scenario->seconds ? r->scenario->seconds : 1;
 	if (!r->tests)
 		r->tests = r->scenario->tests;
 	name = qemu_scenario_refuses(r->scenario, r->tests);
@@ -323,7 +328,6 @@ static int record_run(const struct verb *verb, int argc, char **argv)
 		.epoch_len = 30000000,
 		.memory_mib = 1024,
 		.depth = 16,
-		.seconds = 1,
 		.timeout = 3600,
 	};
 	bool help = false;

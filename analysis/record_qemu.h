@@ -15,8 +15,10 @@ struct qemu_scenario {
 	const char *tests;	 /* what is run by default, a phase each */
 	const char *modules;	 /* of the kernel, loaded before */
 	int shift; /* -icount: an instruction takes 2^shift ns; -1: not, the host's time */
+	unsigned vcpus, seconds; /* of each test, where that is asked for; 0: one */
 	bool disk, screen, net;
 	bool devices; /* accesses of devices are recorded */
+	bool locks;   /* a table of locks is written, no trace */
 };
 /* A network device of the guest. */
 struct qemu_nic {
@@ -52,7 +54,10 @@ int qemu_ask_version(struct qemu_recording *r, const char *run);
  * QEMU or the plugin failed; KVMSIM_EINTR (no message), KVMSIM_EIO, KVMSIM_ENOMEM. */
 int qemu_run(struct qemu_recording *r, const char *run, const char *cache, double deadline);
 
-/* Writes the note beside a finished trace: the name of @r->out with .md. KVMSIM_EIO,
+/* The note of a table of locks. */
+void qemu_locks_note(FILE *f, const struct qemu_recording *r, const struct qemu_stream *s);
+
+/* Writes the note beside a finished trace or table: the name of @r->out with .md. KVMSIM_EIO,
  * KVMSIM_ENOMEM. */
 int qemu_note(const struct qemu_recording *r, const struct qemu_stream *s,
 	      const struct kvmsim_errsink *errors);

@@ -23,7 +23,7 @@ nothing_left() { # of a recording that failed
 # ---- usage ----
 bad 'no scenario' 2 record qemu -o "$out"
 bad 'no output' 2 record qemu --scenario find
-bad 'an unknown scenario' 2 record qemu --scenario dbench -o "$out"
+bad 'an unknown scenario' 2 record qemu --scenario tbench -o "$out"
 bad 'an unknown option' 2 record qemu --scenario find -o "$out" --frob
 bad 'no value' 2 record qemu --scenario
 bad 'an argument' 2 record qemu --scenario find -o "$out" more
@@ -39,6 +39,12 @@ for tests in 'rect100 quiet' 'rect100,;' -rect100 nonsense rect10000 rect "$(yes
 done
 for tests in 0 1,0 10x 1000001 -1; do
 	bad "tcp_rr, tests '$tests'" 2 record qemu --scenario tcp_rr -o "$out" --tests "$tests"
+done
+for tests in '' 2 O4 O -O2 'O2,' Ofast; do
+	bad "compile, tests '$tests'" 2 record qemu --scenario compile -o "$out" --tests "$tests"
+done
+for tests in 0 65 4x '4,'; do
+	bad "dbench, tests '$tests'" 2 record qemu --scenario dbench -o "$out" --tests "$tests"
 done
 bad 'an unknown network device' 2 record qemu --scenario tcp_rr -o "$out" --nic ne2000
 bad 'a network device for find' 2 record qemu --scenario find -o "$out" --nic virtio
@@ -226,8 +232,82 @@ ok 'info: all' says '^all  *2  *1  *1  *2.000$' out
 ok 'virtio-legacy' record 0 --scenario tcp_rr --tests 2 --nic virtio-legacy
 cp "$dir/args" "$dir/out"
 ok 'QEMU: virtio-legacy' says '^virtio-net-pci,disable-modern=on,disable-legacy=off,vectors=0,netdev' out
-cp "$dir/all" "$dir/lines"
 rm "$out" "$dir/x.md"
+
+# ---- locks: a table, whose numbers are reckoned by hand ----
+cat >"$dir/lines" <<'END'
+# probe epoch 30000000 ram 262144
+# ram 10 10
+# guest kernel 6.1.0-1-amd64
+# guest symbol ffffffff81000000 alloc_fd
+# guest symbol ffffffff81000100 dput
+# guest symbol ffffffff81000200 _raw_spin_lock
+# guest symbol ffffffff81000240 _raw_spin_trylock
+# guest symbol ffffffff81000280 _raw_spin_lock_irqsave
+# guest symbol ffffffff82000000 a_lock
+# guest phase 1 4
+100 0 M 1 0
+10 0 L ffffffff82000000 ffffffff81000010 ffffffff81000200 0 10 5 0 0
+20 1 L ffffffff82000000 ffffffff81000020 ffffffff81000280 0 20 7 300 0
+40 1 L ffff888000001000 ffffffff81000150 ffffffff81000240 1 4 3 0 0
+60 0 L ffffffff82000000 ffffffff81000110 ffffffff81000200 0 45 9 0 0
+70 0 L ffff888000002000 0 ffffffff81000280 0 1 2 0 1
+# vcpu 1 0 1500 0 100
+# vcpu 1 1 500 300 0
+# epoch 1 0 0 cut
+400 0 M 0 0
+# guest done
+# locks 5 1 2
+# end 0 0
+END
+cp "$dir/lines" "$dir/locks"
+table=$dir/x.csv
+locks() { # CODE
+	run "$1" record qemu --qemu "$dir/qemu" --image "$dir/guest" -o "$table" --scenario dbench
+}
+row() { # ROW SYMBOL CALLER COLUMN...: those columns of that row
+	python3 - "$table" "$@" <<'END'
+import csv, sys
+table, *key = sys.argv[1:5]
+for row in csv.DictReader(open(table)):
+	if [row["row"], row["symbol"], row["caller"]] == key:
+		print(" ".join(row[column] for column in sys.argv[5:]))
+END
+}
+counts='objects vcpus taken per_million moved nested irq bh tried waited'
+holds='hold_mean hold_min hold_p50 hold_max'
+ok 'locks' locks 0
+cp "$dir/args" "$dir/out"
+ok 'QEMU: locks' says '/plugin1.so,fd=3,epoch=30000000,ram=262144,locks=1$' out
+ok 'QEMU: vCPUs by turns' says '^tcg,thread=single$' out
+ok 'QEMU: four of them' says '^4$' out
+ok 'locks: a guest that does not know it is one' says '^max,la57=off,-hypervisor$' out
+# 4 locks in 2,000 instructions of work
+# shellcheck disable=SC2086 # lists of words
+{
+	ok 'locks: all' [ "$(row all '' '' $counts)" = '2 2 4 2000.000 2 1 1 0 1 1' ]
+	ok 'locks: one' [ "$(row lock a_lock alloc_fd $counts)" = '1 2 3 1500.000 2 0 1 0 0 1' ]
+	ok 'locks: its holds' [ "$(row lock a_lock alloc_fd $holds)" = '7.0 5 7 9' ]
+	ok 'locks: its gaps' [ "$(row lock a_lock alloc_fd gap_mean gap_p50 inner_gap_mean)" = '25.0 20 ' ]
+	ok 'locks: the other' [ "$(row lock '' dput taken tried inner_gap_p50 gap_p50)" = '1 1 4 ' ]
+	ok 'locks: a caller' [ "$(row caller '' dput $counts)" = '2 2 2 1000.000 1 1 0 0 1 0' ]
+	ok 'locks: in timer interrupts' [ "$(row timer '' '' $counts)" = '1 1 1 500.000 0 0 1 0 0 0' ]
+	ok 'locks: nobody knows by whom' [ "$(row timer_caller '' '' $counts)" = '1 1 1 500.000 0 0 1 0 0 0' ]
+}
+cp "$dir/x.md" "$dir/out"
+ok 'the note: a phase' says '^| 1 | 4 | 0.0 | 0.000 | 0.0 | 4 | 2000.0 | 1 |$' out
+ok 'the note: what was left out' says '1 locks that were held .* 2 that were given back' out
+rm "$table" "$dir/x.md"
+sed 's/^# locks 5/# locks 6/' "$dir/locks" >"$dir/lines"
+ok 'locks: one is lost' locks 3
+ok 'locks: one is lost: says so' says 'line 22 is strange: # locks 6 1 2' err
+sed '/^# locks/d' "$dir/locks" >"$dir/lines"
+ok 'locks: not counted' locks 3
+ok 'locks: not counted: says so' says 'the plugin did not count the locks' err
+sed 's/ 45 9 0 0$/ 45 9 0 2/' "$dir/locks" >"$dir/lines"
+ok 'locks: a strange line' locks 3
+ok 'locks: nothing left' nothing_left
+cp "$dir/all" "$dir/lines"
 
 echo 'QEMU emulator version 10.0.2 (Debian)' >"$dir/version"
 ok 'QEMU 10' record 0 --scenario find --epoch 30000000

@@ -47,6 +47,36 @@ epochs traces/recorded/x11perf.kvt >"$tmp/x11perf"
 check "x11perf: pages per epoch" diff $golden/x11perf-epochs.txt "$tmp/x11perf"
 epochs traces/recorded/find.kvt >"$tmp/find"
 check "find: pages per epoch" diff $golden/find-epochs.txt "$tmp/find"
+epochs traces/recorded/compile.kvt >"$tmp/compile"
+check "compile: pages per epoch" diff $golden/compile-epochs.txt "$tmp/compile"
+# Each of those pages is one first store, and an op.
+sum=$(awk '{ n += $2 } END { print n }' $golden/compile-epochs.txt)
+check "compile: stores" sh -c "\"$k\" info traces/recorded/compile.kvt | tr -d , | grep -q '^write *$sum$'"
+# The mask meets every dirty page: all of a phase's at the end of its last epoch.
+"$k" replay traces/recorded/compile.kvt --slot ram --dirty mask --profile unit --interval 30000000 --csv |
+	awk -F, 'NR > 1 { print $4 }' >"$tmp/collected"
+awk '{ print $2 }' $golden/compile-epochs.txt >"$tmp/counted"
+check "compile: replayed, what was stored to is collected" diff "$tmp/counted" "$tmp/collected"
+
+# Recorded locks: rows that divide all of them do add up; the kernel's own order shows.
+check "dbench: rows add up" python3 - traces/recorded/dbench-locks.csv <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+def taken(*kinds): return sum(int(r["taken"]) for r in rows if r["row"] in kinds)
+assert taken("all") == taken("lock", "locks") == taken("caller") > 1000000
+assert taken("timer") == taken("timer_caller") < taken("all") / 10
+for r in rows:
+	for of in "hold", "gap", "inner_gap":
+		q = [int(r[of + "_" + n]) for n in "min p10 p25 p50 p75 p90 p99 p999 max".split() if r[of + "_" + n]]
+		assert q == sorted(q) and len(q) in (0, 9)
+	assert int(r["moved"]) <= int(r["taken"]) - int(r["objects"])
+# a dentry's lock and its child's: readdir holds one while it takes the other
+readdir = next(r for r in rows if r["row"] == "caller" and r["caller"] == "scan_positives")
+assert 0.4 < int(readdir["nested"]) / int(readdir["taken"]) < 0.5
+# a free descriptor is looked for once per open and given back once per close
+count = {r["caller"]: int(r["taken"]) for r in rows if r["row"] == "caller"}
+assert abs(count["alloc_fd"] / count["task_work_run"] - 1) < 0.01
+END
 
 # An excerpt of the text: each line is one page of one epoch, counted here with awk.
 excerpt=$golden/guest-probe-excerpt.tr

@@ -10,9 +10,10 @@ umask 022
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 
 suite=bookworm
-# What draws needs the X server and x11perf; find needs names, as many as a source tree has.
+# What draws needs the X server and x11perf; find needs names, as many as a source tree has; what
+# compiles needs a compiler and something to compile.
 packages='busybox-static,findutils,xserver-xorg-core,xserver-xorg-video-fbdev,x11-apps,
- x11-xserver-utils,xfonts-base,xkb-data,x11-xkb-utils'
+ x11-xserver-utils,xfonts-base,xkb-data,x11-xkb-utils,dbench,gcc,libc6-dev,libstb-dev'
 source_package=linux-source-6.1
 
 image() { # DIR

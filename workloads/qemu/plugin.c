@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A plugin for QEMU's TCG: the first store to each page in each epoch of a guest with one vCPU, as
- * lines (tracker.h) on a file descriptor that it inherits; with devices=1 accesses of devices, too.
- * Arguments: fd=N, epoch=INSTRUCTIONS, ram=PAGES, devices=0|1.
+ * lines (tracker.h) on a file descriptor that it inherits; with devices=1 accesses of devices, too;
+ * with locks=1 the kernel's spin locks instead (locks.h), of a guest whose vCPUs run by turns.
+ * Arguments: fd=N, epoch=INSTRUCTIONS, ram=PAGES, devices=0|1, locks=0|1.
  *
  * It sees what instructions store through the CPU's memory accesses. It does not see devices' DMA,
  * accessed and dirty bits that page walks set, and what the CPU stores on exceptions and
@@ -16,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/qemu/locks.h"
+#include "workloads/qemu/plugin_locks.h"
 #include "workloads/qemu/tracker.h"
 
 #define PAGE_SHIFT 12
@@ -23,15 +26,9 @@
 int qemu_plugin_version = KVMSIM_QEMU_API;
 
 static struct tracker tracker;
+static struct locks locks;
 
 #if KVMSIM_QEMU_API == 1
-/* Asked for stores only, this version also brings loads; asked for loads, it brings the stores of
- * plain instructions without those of helpers. Both, and a look at each, is right. */
-static int accesses(bool loads)
-{
-	(void)loads;
-	return QEMU_MEM_RW;
-}
 static uint64_t insns;
 
 static bool counter_open(void)
@@ -47,18 +44,7 @@ static uint64_t counted(unsigned vcpu)
 	(void)vcpu;
 	return insns;
 }
-static size_t bytes_of(const struct qemu_plugin_insn *insn, uint8_t *to, size_t len)
-{
-	size_t n = qemu_plugin_insn_size(insn);
-
-	memcpy(to, qemu_plugin_insn_data(insn), n < len ? n : len);
-	return n;
-}
 #else
-static int accesses(bool loads)
-{
-	return loads ? QEMU_MEM_RW : QEMU_MEM_W;
-}
 static qemu_plugin_u64 insns;
 
 static bool counter_open(void)
@@ -73,11 +59,6 @@ static void count(struct qemu_plugin_tb *tb, size_t n)
 static uint64_t counted(unsigned vcpu)
 {
 	return qemu_plugin_u64_get(insns, vcpu);
-}
-static size_t bytes_of(const struct qemu_plugin_insn *insn, uint8_t *to, size_t len)
-{
-	qemu_plugin_insn_data(insn, to, len);
-	return qemu_plugin_insn_size(insn);
 }
 #endif
 
@@ -134,7 +115,9 @@ static void on_tagged(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
  * follows), so the block's end is its time to an instruction. */
 static void on_byte(unsigned vcpu, void *data)
 {
-	tracker_byte(&tracker, counted(vcpu), (uintptr_t)data);
+	uint64_t now = tracker.locks ? locks_time(&locks) : counted(vcpu);
+
+	tracker_byte(&tracker, now, (uintptr_t)data);
 }
 
 /* tell.c: nopl 0x4d4100BB(%rax), B the byte; movb %cl, 0x4d41(%rax) is the tagged store. */
@@ -166,30 +149,40 @@ static void on_port_io(unsigned vcpu, void *data)
 	tracker_port(&tracker, vcpu, counted(vcpu), (uintptr_t)data);
 }
 
+static void find_words(struct qemu_plugin_insn *insn, const uint8_t *code, size_t len)
+{
+	if (is_byte(code, len))
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_byte, QEMU_CB_NO_REGS,
+						       (void *)(uintptr_t)code[3]);
+	if (is_tagged(code, len))
+		qemu_plugin_register_vcpu_mem_cb(insn, on_tagged, QEMU_CB_NO_REGS, QEMU_MEM_STORES,
+						 NULL);
+}
+
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
 
 	(void)id;
-	count(tb, n);
+	if (tracker.locks)
+		plugin_locks_translate(&locks, tb);
+	else
+		count(tb, n);
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint8_t code[16] = {0};
-		size_t len = bytes_of(insn, code, sizeof(code));
+		size_t len = qemu_insn_bytes(insn, code, sizeof(code));
 
-		qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_CB_NO_REGS,
-						 accesses(tracker.devices),
-						 (void *)(uintptr_t)(n - i));
+		if (!tracker.locks)
+			qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_CB_NO_REGS,
+							 tracker.devices ? QEMU_MEM_RW
+									 : QEMU_MEM_STORES,
+							 (void *)(uintptr_t)(n - i));
 		if (tracker.devices && is_port_io(code, len))
 			qemu_plugin_register_vcpu_insn_exec_cb(
 				insn, on_port_io, QEMU_CB_NO_REGS,
 				(void *)(uintptr_t)qemu_plugin_insn_vaddr(insn));
-		if (is_byte(code, len))
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_byte, QEMU_CB_NO_REGS,
-							       (void *)(uintptr_t)code[3]);
-		if (is_tagged(code, len))
-			qemu_plugin_register_vcpu_mem_cb(insn, on_tagged, QEMU_CB_NO_REGS,
-							 accesses(false), NULL);
+		find_words(insn, code, len);
 	}
 }
 
@@ -202,14 +195,15 @@ static void on_exit_of_qemu(qemu_plugin_id_t id, void *data)
 
 int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)
 {
-	unsigned long long fd = 0, epoch = 0, ram = 0, devices = 0;
+	unsigned long long fd = 0, epoch = 0, ram = 0, devices = 0, with_locks = 0;
 	FILE *out;
 
 	(void)info;
 	for (int i = 0; i < argc; i++) {
 		if (!sscanf(argv[i], "fd=%llu", &fd) && !sscanf(argv[i], "epoch=%llu", &epoch) &&
 		    !sscanf(argv[i], "ram=%llu", &ram) &&
-		    !sscanf(argv[i], "devices=%llu", &devices)) {
+		    !sscanf(argv[i], "devices=%llu", &devices) &&
+		    !sscanf(argv[i], "locks=%llu", &with_locks)) {
 			fprintf(stderr, "kvmsim plugin: unknown argument %s\n", argv[i]);
 			return 1;
 		}
@@ -225,6 +219,10 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **
 		return 1;
 	}
 	tracker.devices = devices;
+	if (with_locks) {
+		locks_open(&locks, out);
+		tracker.locks = &locks;
+	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
 	qemu_plugin_register_atexit_cb(id, on_exit_of_qemu, NULL);
 	return 0;

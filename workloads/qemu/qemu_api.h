@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifndef KVMSIM_QEMU_API
 #error "KVMSIM_QEMU_API: 1 or 3"
@@ -39,6 +40,8 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_mem_cb
 				      int rw, void *data);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_exec_cb cb,
 					    int flags, void *data);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_exec_cb cb, int flags,
+					  void *data);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t vaddr);
@@ -50,6 +53,10 @@ const char *qemu_plugin_hwaddr_device_name(const struct qemu_plugin_hwaddr *addr
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb, int op, void *counter,
 					      uint64_t n);
+
+/* Asked for stores only, this version also brings loads; asked for loads, it brings the stores of
+ * plain instructions without those of helpers. Both, and a look at each, is right. */
+#define QEMU_MEM_STORES QEMU_MEM_RW
 #else
 struct qemu_plugin_scoreboard;
 typedef struct {
@@ -61,7 +68,21 @@ struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t element_size);
 uint64_t qemu_plugin_u64_get(qemu_plugin_u64 entry, unsigned vcpu);
 void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(struct qemu_plugin_tb *tb, int op,
 						       qemu_plugin_u64 entry, uint64_t n);
+#define QEMU_MEM_STORES QEMU_MEM_W
 #endif
+
+/* An instruction's first bytes, as many as there is room for. Its length. */
+static inline size_t qemu_insn_bytes(const struct qemu_plugin_insn *insn, uint8_t *to, size_t len)
+{
+	size_t n = qemu_plugin_insn_size(insn);
+
+#if KVMSIM_QEMU_API == 1
+	memcpy(to, qemu_plugin_insn_data(insn), n < len ? n : len);
+#else
+	qemu_plugin_insn_data(insn, to, len);
+#endif
+	return n;
+}
 
 /* What QEMU looks for. */
 extern QEMU_EXPORT int qemu_plugin_version;

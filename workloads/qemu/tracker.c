@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/qemu/locks.h"
+
 bool tracker_open(struct tracker *t, FILE *out, uint64_t epoch_len, uint64_t ram_pages)
 {
 	*t = (struct tracker){
@@ -52,6 +54,12 @@ static void mark(struct tracker *t, uint64_t time, unsigned k)
 {
 	if (!t->ram_told)
 		fail(t, "the guest began a phase before it named a page of its RAM");
+	if (t->locks) {
+		if (k && !locks_ready(t->locks))
+			fail(t, "the guest's kernel has none of the functions that take locks, "
+				"wait for them and give them back");
+		locks_phase(t->locks, k);
+	}
 	if (t->phase) {
 		roll(t, time, true);
 		end_epoch(t, time == t->epoch_end);
@@ -146,10 +154,21 @@ static bool parse_place(struct tracker *t, const char *s)
 	return true;
 }
 
+/* "symbol ADDR NAME" */
+static void take_symbol(struct tracker *t, const char *s)
+{
+	uint64_t addr;
+
+	if (hex(&s, &addr) && *s == ' ')
+		locks_symbol(t->locks, addr, s + 1);
+}
+
 static void take_words(struct tracker *t, uint64_t time)
 {
 	const char *s = t->words;
 
+	if (t->locks && !strncmp(s, "symbol ", 7))
+		take_symbol(t, s + 7);
 	if (!strncmp(s, "mark ", 5))
 		mark(t, time, strtoul(s + 5, NULL, 10));
 	else if (!parse_place(t, s))
@@ -194,6 +213,8 @@ void tracker_close(struct tracker *t)
 {
 	if (t->devices)
 		fprintf(t->out, "# accesses %" PRIu64 " %" PRIu64 "\n", t->accesses, t->apic);
+	if (t->locks)
+		locks_close(t->locks);
 	fprintf(t->out, "# end %" PRIu64 " %" PRIu64 "\n", t->lines, t->outside);
 	fflush(t->out);
 	free(t->stamp);

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct locks;
+
 /*
  * What the QEMU plugin keeps of a guest and writes of it, apart from QEMU: the first store to each
  * page in each epoch, as lines for the guest probe's importer (traces/trace.h), and between them
@@ -29,6 +31,9 @@
  * With devices there is a line for each access of a device in a phase, too, "TIME VCPU r|w GFN
  * NAME+OFFSET" (offset in the page), and "TIME VCPU p PC" for each instruction of port I/O, whose
  * port is in a register and not seen.
+ *
+ * With locks there are their lines (locks.h), and "symbol ADDR NAME" of the guest is heard; times
+ *are sums over all vCPUs then.
  */
 #define TRACKER_PAGES (1u << 22) /* that the plugin may see: 16 GiB */
 
@@ -46,6 +51,7 @@ struct tracker {
 	bool ram_told, failed;
 	uint64_t in_ram, in_vram; /* pages of the open epoch */
 	uint64_t lines, outside;
+	struct locks *locks;	 /* NULL: no lines of locks */
 	bool devices;		 /* accesses of devices are written */
 	uint64_t accesses, apic; /* lines of them; those of the local APIC, without */
 	enum tracker_place told; /* that the next tagged store shows */

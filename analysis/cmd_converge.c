@@ -7,6 +7,7 @@
 #include "analysis/cli.h"
 #include "analysis/compare.h"
 #include "analysis/converge_report.h"
+#include "analysis/converge_rounds.h"
 #include "analysis/run_input.h"
 #include "analysis/run_record.h"
 #include "model/policy/policy.h"
@@ -41,6 +42,7 @@ enum {
 	OPT_JSON,
 	OPT_CSV,
 	OPT_HELP,
+	OPT_DOWNTIME_SHORT,
 };
 static const struct option options[] = {
 	{"dirty", required_argument, NULL, OPT_DIRTY},
@@ -70,6 +72,7 @@ static const struct option options[] = {
 	{"json", no_argument, NULL, OPT_JSON},
 	{"csv", no_argument, NULL, OPT_CSV},
 	{"help", no_argument, NULL, OPT_HELP},
+	{"downtime", required_argument, NULL, OPT_DOWNTIME_SHORT},
 	{0}};
 
 struct args {
@@ -81,7 +84,8 @@ struct args {
 	struct converge_run *runs;
 	size_t n;
 	int throttle_option; /* one that goes with --auto-converge; 0: none was given */
-	bool strict, json, csv, help;
+	bool simulated;	     /* an option was given that a log has no use for */
+	bool bandwidth, rounds, strict, json, csv, help;
 };
 
 static bool bad(const struct args *a, const char *option, const char *what)
@@ -154,8 +158,10 @@ static bool migration_option(struct args *a, int c, const char *name)
 
 	switch (c) {
 	case OPT_BANDWIDTH:
+		a->bandwidth = true;
 		return rate(a, name, &o->bandwidth);
 	case OPT_DOWNTIME:
+	case OPT_DOWNTIME_SHORT:
 		return milliseconds(a, name, &o->downtime_us);
 	case OPT_INTERVAL:
 		return milliseconds(a, name, &o->interval_us);
@@ -186,6 +192,8 @@ static bool migration_option(struct args *a, int c, const char *name)
 
 static bool option(struct args *a, int c, const char *name)
 {
+	a->simulated |= c != OPT_BANDWIDTH && c != OPT_DOWNTIME && c != OPT_DOWNTIME_SHORT &&
+			c != OPT_MAX && c != OPT_STRICT && c != OPT_JSON && c != OPT_CSV;
 	switch (c) {
 	case OPT_DIRTY:
 		a->dirty = optarg;
@@ -299,10 +307,13 @@ static int parse(struct args *a, int argc, char **argv)
 		return cli_usage(a->verb, "unexpected argument '%s'", argv[optind]);
 	if (!a->run.trace == !a->run.scenario)
 		return cli_usage(a->verb, "expected one TRACE, or --scenario FILE");
-	if (!a->dirty || !a->profile)
-		return cli_usage(a->verb, "%s is missing", a->dirty ? "--profile" : "--dirty");
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv exclude each other");
+	a->rounds = !a->simulated && rounds_log_name(a->run.trace);
+	if (a->rounds)
+		return EXIT_DONE;
+	if (!a->dirty || !a->profile)
+		return cli_usage(a->verb, "%s is missing", a->dirty ? "--profile" : "--dirty");
 	if (a->o.throttle && a->o.dirty_limit)
 		return cli_usage(a->verb, "--auto-converge and --dirty-limit exclude each other");
 	if (a->throttle_option && !a->o.throttle && !a->o.dirty_limit)
@@ -373,6 +384,20 @@ static int migrate_all(struct args *a)
 	return cli_exit_code(err);
 }
 
+static int judge_log(const struct args *a)
+{
+	const struct rounds_goal goal = {
+		.bandwidth = a->bandwidth ? (double)a->o.bandwidth / (1 << 20) : 0,
+		.downtime = (double)a->o.downtime_us / 1e6,
+		.max_rounds = a->o.max_collections};
+
+	return converge_rounds(a->run.trace, &goal,
+			       a->json	? ROUNDS_JSON
+			       : a->csv ? ROUNDS_CSV
+					: ROUNDS_TEXT,
+			       a->strict);
+}
+
 static void free_runs(struct args *a)
 {
 	for (size_t i = 0; a->runs && i < a->n; i++)
@@ -399,7 +424,10 @@ static int converge(const struct verb *verb, int argc, char **argv)
 
 	if (a.help)
 		code = cli_help(verb);
-	if (!code && !a.help) {
+	if (!code && a.rounds) {
+		cli_catch_signals();
+		code = judge_log(&a);
+	} else if (!code && !a.help) {
 		err = cli_profile(a.profile, &profile);
 		a.o.profile = profile;
 		cli_catch_signals();
@@ -413,49 +441,54 @@ static int converge(const struct verb *verb, int argc, char **argv)
 const struct verb verb_converge = {
 	.name = "converge",
 	.summary = "migrate a guest live, and see whether it converges",
-	.usage = "converge --dirty POLICY --profile PROFILE [OPTION]... TRACE\n"
-		 "       kvmsim converge --scenario FILE --dirty POLICY --profile PROFILE "
-		 "[OPTION]...\n"
-		 "Sends the guest's memory over a link while the guest runs, round after round as "
-		 "QEMU\n"
-		 "does, until what is left fits the downtime. A trace begins anew at its end, a "
-		 "generated\n"
-		 "scenario goes on.\n"
-		 "\n"
-		 "  --dirty POLICY        dirty policy (kvmsim list)\n"
-		 "  --profile PROFILE     built-in profile, or a file (PATH.ini)\n"
-		 "  --scenario FILE       a guest that is described\n"
-		 "  --bandwidth RATE      of the link, bytes per second: 128M, 1G (default 128M)\n"
-		 "  --downtime-limit MS   the guest may stand still so long (default 300)\n"
-		 "  --interval MS         the log is collected at least so often (default: when\n"
-		 "                        what is left fits the downtime)\n"
-		 "  --warmup MS           the guest runs before the migration begins (default 0)\n"
-		 "  --zero-pages PERCENT  of the pages that are zero when sent first (default 0)\n"
-		 "  --page-cost NS        the migration thread's work per page (default: the\n"
-		 "                        profile's price of send_page)\n"
-		 "  --max-iterations N    collections after which it is given up (default 100)\n"
-		 "  --auto-converge       the vCPUs are throttled when they dirty too much\n"
-		 "  --cpu-throttle-initial PERCENT    at first (default 20)\n"
-		 "  --cpu-throttle-increment PERCENT  more at each step (default 10)\n"
-		 "  --max-cpu-throttle PERCENT        at most (default 99)\n"
-		 "  --throttle-trigger-threshold PERCENT  of the bytes sent: above it the guest\n"
-		 "                        dirties too much (default 50)\n"
-		 "  --dirty-limit RATE    instead: a vCPU that dirties more sleeps when its dirty\n"
-		 "                        ring is full, bytes per second\n"
-		 "  --slot NAME           memory slot to migrate, or all (default: the scenario's, "
-		 "all)\n"
-		 "  --kernel PRESET       era of the algorithms (default: the scenario's, "
-		 "6.1-shadow)\n"
-		 "  --cpu NAME            what the guest runs on (default tcg)\n"
-		 "  --host-pages SIZE     of the memory behind every slot: 4k, 2m or 1g (default: "
-		 "the\n"
-		 "                        scenario's, 4k)\n"
-		 "  --eager-page-split Y  or N: large mappings are split when logging begins\n"
-		 "                        (default: the preset's)\n"
-		 "  --seed N              of every random draw (default 1)\n"
-		 "  --strict              exit status 1 when it does not converge\n"
-		 "  --check               keep the checkers on\n"
-		 "  --json                rounds and sums as JSON\n"
-		 "  --csv                 one row per round",
+	.usage =
+		"converge --dirty POLICY --profile PROFILE [OPTION]... TRACE\n"
+		"       kvmsim converge --scenario FILE --dirty POLICY --profile PROFILE "
+		"[OPTION]...\n"
+		"       kvmsim converge [--bandwidth RATE] [--downtime MS] LOG\n"
+		"Sends the guest's memory over a link while the guest runs, round after round as "
+		"QEMU\n"
+		"does, until what is left fits the downtime. A trace begins anew at its end, a "
+		"generated\n"
+		"scenario goes on. A log of a migration (the rounds of a pre-copy, or QEMU's\n"
+		"info migrate) is judged as it is: what would be needed, if it does not converge.\n"
+		"\n"
+		"  --dirty POLICY        dirty policy (kvmsim list)\n"
+		"  --profile PROFILE     built-in profile, or a file (PATH.ini)\n"
+		"  --scenario FILE       a guest that is described\n"
+		"  --bandwidth RATE      of the link, bytes per second: 128M, 1G (default 128M;\n"
+		"                        of a log: its own)\n"
+		"  --downtime-limit MS   the guest may stand still so long (default 300)\n"
+		"  --downtime MS         the same\n"
+		"  --interval MS         the log is collected at least so often (default: when\n"
+		"                        what is left fits the downtime)\n"
+		"  --warmup MS           the guest runs before the migration begins (default 0)\n"
+		"  --zero-pages PERCENT  of the pages that are zero when sent first (default 0)\n"
+		"  --page-cost NS        the migration thread's work per page (default: the\n"
+		"                        profile's price of send_page)\n"
+		"  --max-iterations N    collections after which it is given up (default 100)\n"
+		"  --auto-converge       the vCPUs are throttled when they dirty too much\n"
+		"  --cpu-throttle-initial PERCENT    at first (default 20)\n"
+		"  --cpu-throttle-increment PERCENT  more at each step (default 10)\n"
+		"  --max-cpu-throttle PERCENT        at most (default 99)\n"
+		"  --throttle-trigger-threshold PERCENT  of the bytes sent: above it the guest\n"
+		"                        dirties too much (default 50)\n"
+		"  --dirty-limit RATE    instead: a vCPU that dirties more sleeps when its dirty\n"
+		"                        ring is full, bytes per second\n"
+		"  --slot NAME           memory slot to migrate, or all (default: the scenario's, "
+		"all)\n"
+		"  --kernel PRESET       era of the algorithms (default: the scenario's, "
+		"6.1-shadow)\n"
+		"  --cpu NAME            what the guest runs on (default tcg)\n"
+		"  --host-pages SIZE     of the memory behind every slot: 4k, 2m or 1g (default: "
+		"the\n"
+		"                        scenario's, 4k)\n"
+		"  --eager-page-split Y  or N: large mappings are split when logging begins\n"
+		"                        (default: the preset's)\n"
+		"  --seed N              of every random draw (default 1)\n"
+		"  --strict              exit status 1 when it does not converge\n"
+		"  --check               keep the checkers on\n"
+		"  --json                rounds and sums as JSON\n"
+		"  --csv                 one row per round",
 	.run = converge,
 };

@@ -22,6 +22,8 @@ struct tables; /* traces/tables/tables.h */
  * Then rounds are sent one after the other, at a constant bandwidth, until what is left fits the
  * downtime. Neither the device state nor the collecting of the log is in the time.
  */
+enum rounds_format { ROUNDS_TEXT, ROUNDS_JSON, ROUNDS_CSV };
+
 struct rounds_fit {
 	double memory; /* what the first round sends; 0: not known */
 	double left;   /* now, or where the log ends */
@@ -74,5 +76,15 @@ void rounds_result_free(struct rounds_result *r);
 
 /* The dirty rate of round @i: false for the last. */
 bool rounds_dirtied(const struct tables *t, size_t i, double *mib, double *rate);
+
+/* Prints it; @input: the file's name. 0 or KVMSIM_ENOMEM. */
+int rounds_report(const struct tables *t, const struct rounds_result *r, const char *input,
+		  enum rounds_format format);
+
+/* The file can be a log, by its name: it is no recorded guest. */
+bool rounds_log_name(const char *path);
+/* The verb on a file: reads, judges, prints. An enum exit_code. */
+int converge_rounds(const char *path, const struct rounds_goal *goal, enum rounds_format format,
+		    bool strict);
 
 #endif

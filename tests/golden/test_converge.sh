@@ -132,6 +132,46 @@ sed 's/^stores = .*/working_set = 16385/' "$dir/busy.ini" >"$dir/wide.ini"
 refuses 'working set' 3 'working_set is up to the 16384 pages' --scenario "$dir/wide.ini" \
 	--dirty mask --profile unit
 
+# ---- logs of real migrations: 1000 MiB, of which each round dirties half of what it sends ----
+round() { # ITER TOTAL CURR TRANSFER
+	echo "vmm[77]: Precopy: iter=$1 total=$2MiB curr=$3MiB bw=100.00MiB/s transfer=$4s" \
+		"overhead=0ms est_downtime=0ms elapsed=9.99s avg_bw=100.00MiB/s"
+}
+{
+	echo 'it goes on and on'
+	round 0 1000 1000 10.00
+	round 1 1500 500 5.00
+	round 2 1750 250 2.50
+	round 3 1875 125 1.25
+} >"$dir/rounds.log"
+cat >"$dir/migrate.txt" <<END
+(qemu) info migrate
+Migration status: active
+throughput: 838.8608 mbps
+remaining ram: 18446744073709551612 kbytes
+total ram: 1024000 kbytes
+duplicate: 128000 pages
+normal: 64000 pages
+page size: 4 kbytes
+dirty pages rate: 12800 pages
+END
+ok 'log' converge 0 "$dir/rounds.log"
+ok 'log: rounds' says '^ *2 *250 MiB *100.00 MiB/s *2.50 s *125 MiB *50 MiB/s$' out
+ok 'log: converges' says '^converges: .* after 6 rounds (19.69 s); then 15.625 MiB .* 156 ms$' out
+ok 'log: slower' converge 1 "$dir/rounds.log" --bandwidth 40M --strict
+ok 'log: slower: what is needed' says 'throttled by 24 %; a dirty rate limit of 38.27 MiB/s' out
+ok 'log: json' converge 0 "$dir/rounds.log" --bandwidth 40M --downtime 25000 --json
+ok 'log: json: fits at once' says '"rounds_sent": 0' out
+ok 'log: csv' converge 0 "$dir/rounds.log" --csv
+ok 'log: csv: rows' [ "$(tail -n 1 "$dir/out")" = '3,125,100.00,1.25,,' ]
+# 250 MiB remain at 100 MiB/s, of a guest of 50 MiB/s: 250, 125, 62.5, 31.25, and 15.625 in the stop
+ok 'info migrate' converge 0 "$dir/migrate.txt"
+ok 'info migrate: impossible' says '^accounting error: remaining_kib: 18446744073709551612 .* 256000 KiB' out
+ok 'info migrate: converges' says '^converges: .* after 4 more rounds (4.69 s); then 15.625 MiB' out
+bad 'log of nothing' 3 converge "$dir/busy.ini"
+refuses 'a guest without a policy' 2 '--dirty is missing' "$trace"
+refuses 'a log and a kernel' 2 '--dirty is missing' "$dir/rounds.log" --kernel 6.1-tdp
+
 # ---- interrupted ----
 "$kvmsim" converge --scenario "$writer" --profile unit --dirty mask --bandwidth 1k \
 	--max-iterations 1000000 >"$dir/out" 2>"$dir/err" &

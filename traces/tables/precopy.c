@@ -58,18 +58,35 @@ static enum got field(struct parsed *p, struct host_text w, bool last)
 	return OTHER;
 }
 
+/* "9.118204s:", "<vmm>", "DEBUG:vmm/src/lib.rs:1288", "--", "Precopy:" */
+static bool prefix_word(struct host_text w, size_t i)
+{
+	struct decimal d;
+
+	switch (i) {
+	case 0:
+		return eat_decimal(&w, &d) && text_is(w, "s:");
+	case 1:
+		return *w.at == '<' && w.at[w.len - 1] == '>';
+	case 2:
+		return memmem(w.at, w.len, ".rs:", 4);
+	default:
+		return text_is(w, i == 3 ? "--" : "Precopy:");
+	}
+}
+
 /* cloud-hypervisor's own prefix, wrapped in front of the round. */
 static bool prefix(struct host_text t)
 {
-	static const char *const ends[] = {" --", " Precopy:"};
+	struct scan s;
 
-	if (!text_begins(t, "cloud-hypervisor:") || !memmem(t.at, t.len, "<vmm>", 5))
+	if (!text_begins(t, "cloud-hypervisor:"))
 		return false;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (t.len > strlen(ends[i]) &&
-		    !memcmp(t.at + t.len - strlen(ends[i]), ends[i], strlen(ends[i])))
-			return true;
-	return false;
+	scan_line(&s, t.at, t.len);
+	for (size_t i = 1; i < s.n; i++)
+		if (i > 5 || !prefix_word(s.w[i], i - 1))
+			return false;
+	return s.n > 2 && text_is(s.w[0], "cloud-hypervisor:");
 }
 
 static struct parsed parse(const struct tables *tables, const char *line, size_t len)

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Tables through host_read: quoted, and wrapped at every width, they are the same. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/harness.h"
+#include "traces/host/host.h"
+#include "traces/tables/tables.h"
+
+static const char *const lines[] = {
+	"here is what I see, in one go",
+	"kvm statistics - pid 4117 (web-3)",
+	"",
+	" Event                                         Total %Total CurAvg/s",
+	" kvm_exit                                       1500   60.0      300",
+	"   kvm_exit(EXTERNAL_INTERRUPT)                  500   33.3      100",
+	" kvm_entry                                      1000   40.0        0",
+	" Total                                          2500             300",
+	"",
+	"Analyze events for pid(s) 4117, all VCPUs:",
+	"",
+	"VM-EXIT    Samples  Samples%     Time%    Min Time    Max Time         Avg time ",
+	"",
+	"unknown kvm exit code:196608 on SVM",
+	("UNKNOWN        300    75.00%    20.00%      0.50us     12.25us      3.00us ( +-   1.50% "
+	 ")"),
+	"",
+	"Total Samples:300, Total events handled time:4500.00us.",
+	"",
+	"   contended   total wait     max wait     avg wait         type   caller",
+	"",
+	("          12      1.50 ms    812.00 us     83.10 us     rwlock:W   "
+	 "kvm_zap_gfn_range+0x1af"),
+	"",
+	"Test iterations: 2",
+	"guest physical test memory: [0xfbfffff000, 0xfffffff000)",
+	"Iteration 1 clear dirty log time: 0.000000111s",
+	"Clear dirty log over 2 iterations took 0.000000111s. (Avg 0.000000055s/iteration)",
+	"",
+	"Status: active",
+	"Time (ms): total=18233, setup=21, exp_down=410",
+	"  Pages: normal=1771032, zero=402118, rate_per_sec=119310",
+	"",
+	("cloud-hypervisor:   9.118204s: <vmm> DEBUG:vmm/src/lib.rs:1288 -- Precopy: iter=0 "
+	 "total=64MiB curr=64MiB bw=32.00MiB/s transfer=2.00s overhead=0ms est_downtime=0ms "
+	 "elapsed=2.01s avg_bw=31.84MiB/s"),
+};
+
+/* Breaks @line at blanks where it is wider than @width, or at the first blank behind it. */
+static void put_wrapped(FILE *f, const char *quote, const char *line, size_t width)
+{
+	while (strlen(line) > width) {
+		const char *from = line + strspn(line, " "), *cut = NULL;
+
+		for (const char *p = from; *p && (!cut || p <= line + width); p++)
+			if (*p == ' ' && p[strspn(p, " ")])
+				cut = p;
+		if (!cut)
+			break;
+		fprintf(f, "%s%.*s\n", quote, (int)(cut - line), line);
+		line = cut + strspn(cut, " ");
+	}
+	fprintf(f, "%s%s\n", quote, line);
+}
+
+static void check(const struct tables *t, const struct host_counts *c)
+{
+	CU_ASSERT_EQUAL(c->unknown_lines, 1);
+	CU_ASSERT_EQUAL(c->damaged_lines, 0);
+	CU_ASSERT_EQUAL(c->rows, 15);
+	CU_ASSERT_EQUAL_FATAL(t->n_kvm_stat, 1);
+	CU_ASSERT_STRING_EQUAL(t->kvm_stat[0].scope, "pid 4117 (web-3)");
+	CU_ASSERT_EQUAL_FATAL(t->kvm_stat[0].n_rows, 3);
+	CU_ASSERT_STRING_EQUAL(t->kvm_stat[0].row[1].parent, "kvm_exit");
+	CU_ASSERT_EQUAL(t->kvm_stat[0].row[1].rate.value, 100);
+	CU_ASSERT_EQUAL(t->kvm_stat[0].total_rate.value, 300);
+	CU_ASSERT_EQUAL_FATAL(t->n_perf_kvm, 1);
+	CU_ASSERT_STRING_EQUAL(t->perf_kvm[0].scope, "pid 4117");
+	CU_ASSERT_EQUAL_FATAL(t->perf_kvm[0].n_rows, 1);
+	CU_ASSERT_EQUAL(t->perf_kvm[0].row[0].code.value, 196608);
+	CU_ASSERT_EQUAL(t->perf_kvm[0].row[0].dev_pct.value, 150);
+	CU_ASSERT_EQUAL(t->perf_kvm[0].total_time_us.value, 450000);
+	CU_ASSERT_EQUAL_FATAL(t->n_locks, 1);
+	CU_ASSERT_EQUAL(t->lock[0].avg_ns, 83100);
+	CU_ASSERT_STRING_EQUAL(t->lock[0].offset, "0x1af");
+	CU_ASSERT_EQUAL_FATAL(t->n_runs, 1);
+	CU_ASSERT(t->run[0].range && t->run[0].n_clear == 1);
+	CU_ASSERT_EQUAL(t->run[0].clear_total_ns.value, 111);
+	CU_ASSERT_EQUAL_FATAL(t->n_migrations, 1);
+	CU_ASSERT_EQUAL(t->migration[0].expected_downtime_ms.value, 410);
+	CU_ASSERT_EQUAL(t->migration[0].pages_per_second.value, 119310);
+	CU_ASSERT_EQUAL_FATAL(t->n_rounds, 1);
+	CU_ASSERT_EQUAL(t->round[0].elapsed_s.value, 201);
+}
+
+static void read_back(const char *quote, size_t width)
+{
+	char path[] = "/tmp/kvmsim-test-tables-XXXXXX";
+	int fd = mkstemp(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	const struct host_sink nothing = {0};
+	struct host_result r = {0};
+	struct host_opts opts = {0};
+	struct tables t;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		put_wrapped(f, quote, lines[i], width);
+	CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
+	CU_ASSERT_EQUAL_FATAL(tables_init(&t), 0);
+	opts.tables = &t;
+	CU_ASSERT_EQUAL(host_read(path, &opts, &nothing, NULL, &r), 0);
+	check(&t, &r.counts);
+	if (width < 60)
+		CU_ASSERT(r.counts.rejoined_records > 5);
+	tables_free(&t);
+	unlink(path);
+}
+
+static void test_wrapped(void)
+{
+	for (size_t width = 44; width < 200; width += width < 100 ? 1 : 50)
+		read_back("", width);
+}
+
+static void test_quoted(void)
+{
+	for (size_t width = 44; width < 200; width += width < 100 ? 7 : 50) {
+		read_back("> ", width);
+		read_back(">> > ", width);
+	}
+}
+
+static CU_TestInfo tests[] = {
+	{"wrapped at every width", test_wrapped}, {"quoted, too", test_quoted}, CU_TEST_INFO_NULL};
+TEST_MAIN("test_tables_text", tests)

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "traces/block.h"
+#include "traces/event_block.h"
 
 #define META_FIXED_BYTES 32u
 #define META_SLOT_BYTES	 32u
@@ -141,7 +142,6 @@ const char *meta_decode(const uint8_t *in, uint32_t len, struct trace_meta *meta
 	*at = 0;
 	if (len < META_FIXED_BYTES)
 		return "the metadata is too short";
-	meta->version = TRACE_VERSION;
 	meta->n_vcpus = get32(in);
 	meta->n_slots = get32(in + 4);
 	meta->clock = get32(in + 8);
@@ -197,7 +197,7 @@ void meta_free(struct trace_meta *meta)
 
 void block_header_encode(const struct block_header *h, uint8_t out[BLOCK_HEADER_BYTES])
 {
-	memcpy(out, BLOCK_MAGIC, 4);
+	memcpy(out, h->events ? EVENT_MAGIC : BLOCK_MAGIC, 4);
 	put16(out + 4, h->vcpu);
 	out[6] = h->codec;
 	out[7] = 0;
@@ -210,7 +210,8 @@ void block_header_encode(const struct block_header *h, uint8_t out[BLOCK_HEADER_
 
 const char *block_header_decode(const uint8_t in[BLOCK_HEADER_BYTES], struct block_header *h)
 {
-	if (memcmp(in, BLOCK_MAGIC, 4))
+	h->events = !memcmp(in, EVENT_MAGIC, 4);
+	if (!h->events && memcmp(in, BLOCK_MAGIC, 4))
 		return "neither a block nor the index begins here";
 	if (get32(in + 24) != trace_crc32(0, in, 24))
 		return "checksum of the block's header differs";
@@ -222,8 +223,10 @@ const char *block_header_decode(const uint8_t in[BLOCK_HEADER_BYTES], struct blo
 	h->crc = get32(in + 20);
 	if (h->n_ops < 1 || h->n_ops > TRACE_BLOCK_OPS)
 		return "a block of no ops or of more than 16384";
-	if (h->raw_len > BLOCK_RAW_MAX)
+	if (h->raw_len > (h->events ? EVENT_RAW_MAX : BLOCK_RAW_MAX))
 		return "a block longer than any can be";
+	if (h->events && h->vcpu)
+		return "a block of events that has a vCPU";
 	if (in[7] || h->codec > CODEC_ZSTD)
 		return "unknown codec";
 	if (h->codec == CODEC_RAW ? h->stored_len != h->raw_len : h->stored_len >= h->raw_len)

@@ -13,6 +13,7 @@
 #define TRACE_MAGIC	"\x89KVT\r\n\x1a\n"
 #define TRACE_END_MAGIC "\nKVTEND\n"
 #define BLOCK_MAGIC	"KVTB"
+#define EVENT_MAGIC	"KVTE"
 #define INDEX_MAGIC	"KVTI"
 
 #define HEADER_BYTES	   20u /* up to the metadata */
@@ -28,12 +29,14 @@ struct block_header {
 	uint32_t n_ops, raw_len, stored_len, crc;
 	uint16_t vcpu;
 	uint8_t codec;
+	bool events; /* n_ops are rows */
 };
 
 struct index_entry {
 	uint64_t offset;
 	uint32_t n_ops;
 	uint16_t vcpu;
+	bool events; /* n_ops are rows */
 };
 
 static inline void put16(uint8_t *p, uint16_t v)

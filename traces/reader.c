@@ -151,6 +151,7 @@ static int read_header(struct trace_reader *r)
 	wrong = meta_decode(meta, len, &r->meta, &at);
 	if (wrong)
 		return reader_bad(r, HEADER_BYTES + at, wrong);
+	r->meta.version = get32(h + 8);
 	r->end = HEADER_BYTES + len;
 	return 0;
 }
@@ -215,46 +216,70 @@ uint64_t trace_ops(const struct trace_reader *r)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < r->n_index; i++)
-		n += r->index[i].n_ops;
+		n += r->index[i].events ? 0 : r->index[i].n_ops;
+	return n;
+}
+
+uint64_t trace_event_rows(const struct trace_reader *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_index; i++)
+		n += r->index[i].events ? r->index[i].n_ops : 0;
 	return n;
 }
 
 /* ---- blocks ---- */
 
-static int read_block(struct trace_reader *r, uint32_t i, struct guest_op *ops)
+int reader_payload(struct trace_reader *r, uint32_t i, struct block_buffer *buf,
+		   struct block_header *h, const uint8_t **raw)
 {
 	const struct index_entry *e = &r->index[i];
 	uint64_t end = i + 1 < r->n_index ? r->index[i + 1].offset : r->end;
-	const uint8_t *payload = r->stored + BLOCK_HEADER_BYTES, *raw = payload;
-	struct block_header h;
-	uint32_t kinds = 0;
+	const uint8_t *payload = buf->stored + BLOCK_HEADER_BYTES;
 	const char *wrong;
 	int ret;
 
-	if (end - e->offset > sizeof(r->stored))
+	if (end - e->offset > BLOCK_HEADER_BYTES + buf->raw_max)
 		return reader_bad(r, e->offset, "a block longer than any can be");
-	ret = reader_get(r, e->offset, r->stored, end - e->offset);
+	ret = reader_get(r, e->offset, buf->stored, end - e->offset);
 	if (ret)
 		return ret;
-	wrong = block_header_decode(r->stored, &h);
-	if (!wrong && (h.vcpu != e->vcpu || h.n_ops != e->n_ops ||
-		       h.stored_len != end - e->offset - BLOCK_HEADER_BYTES))
+	*raw = payload;
+	wrong = block_header_decode(buf->stored, h);
+	if (!wrong && (h->vcpu != e->vcpu || h->n_ops != e->n_ops || h->events != e->events ||
+		       h->stored_len != end - e->offset - BLOCK_HEADER_BYTES))
 		wrong = "the block is not the one that the index names";
-	if (!wrong && h.crc != trace_crc32(0, payload, h.stored_len))
+	if (!wrong && h->crc != trace_crc32(0, payload, h->stored_len))
 		wrong = "checksum of the block differs";
-	if (!wrong && h.codec == CODEC_ZSTD) {
-		if (ZSTD_decompressDCtx(r->zstd, r->raw, h.raw_len, payload, h.stored_len) !=
-		    h.raw_len)
+	if (!wrong && h->codec == CODEC_ZSTD) {
+		if (ZSTD_decompressDCtx(r->zstd, buf->raw, h->raw_len, payload, h->stored_len) !=
+		    h->raw_len)
 			wrong = "the block does not decompress to its length";
-		raw = r->raw;
+		*raw = buf->raw;
 	}
-	if (!wrong)
-		wrong = block_decode(raw, h.raw_len, ops, h.n_ops, &kinds);
 	if (wrong)
 		return reader_bad(r, e->offset, wrong);
 	r->stats.blocks++;
-	r->stats.ops += h.n_ops;
 	r->stats.bytes += end - e->offset;
+	return 0;
+}
+
+static int read_block(struct trace_reader *r, uint32_t i, struct guest_op *ops)
+{
+	struct block_buffer buf = {r->stored, r->raw, BLOCK_RAW_MAX};
+	struct block_header h;
+	const uint8_t *raw;
+	uint32_t kinds = 0;
+	const char *wrong;
+	int ret = reader_payload(r, i, &buf, &h, &raw);
+
+	if (ret)
+		return ret;
+	wrong = block_decode(raw, h.raw_len, ops, h.n_ops, &kinds);
+	if (wrong)
+		return reader_bad(r, r->index[i].offset, wrong);
+	r->stats.ops += h.n_ops;
 	for (uint32_t k = 0; k < h.n_ops && (kinds & (1u << OP_EPOCH | 1u << OP_MARK)); k++) {
 		r->stats.epochs += ops[k].kind == OP_EPOCH;
 		r->stats.marks += ops[k].kind == OP_MARK;

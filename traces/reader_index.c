@@ -26,7 +26,8 @@ static int check_entry(const struct trace_reader *r, const struct index_entry *e
 		       uint64_t limit)
 {
 	return e->offset >= start && e->offset <= limit && limit - e->offset > BLOCK_HEADER_BYTES &&
-	       e->vcpu < r->meta.n_vcpus && e->n_ops >= 1 && e->n_ops <= TRACE_BLOCK_OPS;
+	       e->vcpu < (e->events ? 1 : r->meta.n_vcpus) && e->n_ops >= 1 &&
+	       e->n_ops <= TRACE_BLOCK_OPS;
 }
 
 /* Reads the index at @start, which the trailer (@trailer, read already) points to. */
@@ -60,11 +61,13 @@ static int read_index(struct trace_reader *r, const uint8_t *trailer)
 		for (size_t i = 0; i < part; i += INDEX_ENTRY_BYTES, pos += INDEX_ENTRY_BYTES) {
 			struct index_entry e = {.offset = get64(r->stored + i),
 						.n_ops = get32(r->stored + i + 8),
-						.vcpu = get16(r->stored + i + 12)};
+						.vcpu = get16(r->stored + i + 12),
+						.events = get16(r->stored + i + 14)};
 
 			/* entries tile the file: each begins where one before it can end */
 			if (!check_entry(r, &e, expect, start) ||
-			    (r->n_index == 0 && e.offset != first) || get16(r->stored + i + 14))
+			    (r->n_index == 0 && e.offset != first) ||
+			    get16(r->stored + i + 14) >= r->meta.version)
 				return reader_bad(r, pos, "an entry of the index is impossible");
 			expect = e.offset + BLOCK_HEADER_BYTES + 1;
 			ret = add_entry(r, e);
@@ -123,17 +126,22 @@ static int scan_blocks(struct trace_reader *r)
 				return ret;
 			break;
 		}
-		if (left < sizeof(buf) && !memcmp(buf, BLOCK_MAGIC, 4))
+		if (left < sizeof(buf) &&
+		    (!memcmp(buf, BLOCK_MAGIC, 4) || !memcmp(buf, EVENT_MAGIC, 4)))
 			break;
 		wrong = block_header_decode(buf, &h);
+		if (!wrong && h.events && r->meta.version < TRACE_VERSION)
+			wrong = "a block of events in a file of version 1";
 		if (!wrong && h.vcpu >= r->meta.n_vcpus)
 			wrong = "a block of a vCPU that the header does not have";
 		if (wrong)
 			return reader_bad(r, r->end, wrong);
 		if (left - sizeof(buf) < h.stored_len)
 			break;
-		ret = add_entry(r, (struct index_entry){
-					   .offset = r->end, .n_ops = h.n_ops, .vcpu = h.vcpu});
+		ret = add_entry(r, (struct index_entry){.offset = r->end,
+							.n_ops = h.n_ops,
+							.vcpu = h.vcpu,
+							.events = h.events});
 		if (ret)
 			return ret;
 		r->end += sizeof(buf) + h.stored_len;
@@ -149,7 +157,7 @@ static int scan_blocks(struct trace_reader *r)
 int reader_find_blocks(struct trace_reader *r)
 {
 	uint8_t trailer[TRAILER_BYTES];
-	uint32_t last[TRACE_MAX_VCPUS];
+	uint32_t last[TRACE_MAX_VCPUS], last_events = NO_BLOCK;
 	int ret;
 
 	if (r->size - r->end >= INDEX_HEADER_BYTES + TRAILER_BYTES) {
@@ -171,10 +179,19 @@ int reader_find_blocks(struct trace_reader *r)
 		r->vcpu[v] = (struct cursor){.r = r, .first = NO_BLOCK, .pos = NO_BLOCK};
 		last[v] = NO_BLOCK;
 	}
+	r->first_events = NO_BLOCK;
 	for (uint32_t i = 0; i < r->n_index; i++) {
 		uint32_t v = r->index[i].vcpu;
 
 		r->next[i] = NO_BLOCK;
+		if (r->index[i].events) {
+			if (last_events == NO_BLOCK)
+				r->first_events = i;
+			else
+				r->next[last_events] = i;
+			last_events = i;
+			continue;
+		}
 		if (last[v] == NO_BLOCK)
 			r->vcpu[v].first = r->vcpu[v].pos = i;
 		else

@@ -14,7 +14,8 @@
  * FORMAT.md has the format byte by byte. Reading and writing are streaming, in constant memory.
  */
 
-#define TRACE_VERSION	 1
+#define TRACE_VERSION	  2 /* the newest; of files that hold a host's events */
+#define TRACE_VERSION_OPS 1 /* of all others */
 #define TRACE_MAX_SLOTS	 32
 #define TRACE_MAX_VCPUS	 512
 #define TRACE_STRING_MAX 4096
@@ -29,6 +30,7 @@ enum trace_clock { TRACE_CLOCK_INSN, TRACE_CLOCK_NS, TRACE_CLOCK_TSC };
 #define TRACE_NO_WALKS	   (1u << 4) /* page walks' A/D-bit stores not seen */
 #define TRACE_ONE_CLOCK	   (1u << 5) /* per-vCPU order only: no common clock between vCPUs */
 #define TRACE_NO_STORES	   (1u << 6) /* stores to memory were not recorded */
+#define TRACE_ONLY_FAULTS  (1u << 7) /* a host's events: only accesses that faulted were seen */
 
 struct trace_slot {
 	uint64_t base_gfn, npages;
@@ -50,6 +52,7 @@ struct trace_meta {
 
 struct trace_stats { /* filled as blocks are read or written */
 	uint64_t blocks, ops, bytes, epochs, marks;
+	uint64_t event_rows; /* FORMAT.md, "Columns of events" */
 	bool torn; /* the file has no end; everything up to its last whole block is delivered */
 };
 
@@ -73,6 +76,8 @@ const struct trace_meta *trace_meta(const struct trace_reader *r);
 int trace_source(struct trace_reader *r, uint32_t vcpu, struct op_source *out);
 /* Of all vCPUs in the whole file, by its index. */
 uint64_t trace_ops(const struct trace_reader *r);
+/* Rows of host events and what goes with them (event_reader.h), by the index. */
+uint64_t trace_event_rows(const struct trace_reader *r);
 /* Of everything read so far; a rewound source counts again. bytes: of blocks, as stored. */
 struct trace_stats trace_stats(const struct trace_reader *r);
 /* 64-bit FNV-1a over the whole file's bytes; reads it once. For the store. KVMSIM_EIO. */
@@ -83,7 +88,8 @@ struct trace_writer;
 
 /* Writes to @path through a temporary file beside it (PATH.PID-N.tmp), renamed by trace_finish():
  * under its own name there is never half a trace. A device or a pipe is written directly. @meta is
- * copied; its version is ignored. n_vcpus 0: as many as will have been written, at least 1, put
+ * copied; version TRACE_VERSION: a host's events will be written, too (event_writer.h); any other is
+ * TRACE_VERSION_OPS. n_vcpus 0: as many as will have been written, at least 1, put
  * into the header by trace_finish() (needs a regular file). Memory: one block per vCPU that is
  * written and 16 bytes per block. Errors: KVMSIM_EINVAL (metadata against FORMAT.md), KVMSIM_EIO,
  * KVMSIM_ENOMEM. */
@@ -94,6 +100,10 @@ int trace_create(const char *path, const struct trace_meta *meta,
 int trace_write(struct trace_writer *w, uint32_t vcpu, const struct guest_op *ops, size_t n);
 /* Sets TRACE_NO_* bits that are known only at the end; put into the header by trace_finish(). */
 void trace_unseen(struct trace_writer *w, uint32_t unseen);
+/* Puts a clock and the slots, as many as there were, into the header at trace_finish() (needs a
+ * regular file). KVMSIM_EINVAL: against FORMAT.md, or another number of slots. */
+int trace_amend(struct trace_writer *w, enum trace_clock clock, uint64_t clock_hz,
+		const struct trace_slot *slots, uint32_t n_slots);
 /* Flushes, writes the index, fsyncs, renames. Frees @w in every case; on an error (KVMSIM_EIO: disk
  * full) the temporary file is removed and @path is as it was. @stats may be NULL; bytes: of the
  * whole file. */

@@ -1,43 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "traces/writer.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zstd.h>
-
-#include "traces/block.h"
-#include "traces/format.h"
-#include "traces/outfile.h"
-#include "traces/trace.h"
 
 /* Level 9 is where recorded traces stop to shrink much. Columns have many short chance matches: to
  * leave out those under 7 bytes costs 1% of the file and takes a third off the time to read it. */
 #define ZSTD_LEVEL     9
 #define ZSTD_MIN_MATCH 7
 
-struct vcpu_buffer {
-	struct guest_op *ops; /* TRACE_BLOCK_OPS of them; NULL until the first op */
-	size_t n;
-};
-
-struct trace_writer {
-	const struct kvmsim_errsink *errors;
-	struct trace_meta meta; /* strings are in @header only */
-	uint8_t header[HEADER_BYTES + META_MAX];
-	uint32_t header_len;
-	bool count_vcpus, rewrite_header;
-	struct outfile out;
-	int error; /* the first one; stays */
-	uint64_t offset;
-	struct trace_stats stats;
-	struct index_entry *index;
-	uint32_t n_index, cap_index;
-	ZSTD_CCtx *zstd;
-	struct vcpu_buffer vcpu[TRACE_MAX_VCPUS];
-	uint8_t raw[BLOCK_RAW_MAX], stored[BLOCK_HEADER_BYTES + BLOCK_RAW_MAX];
-};
-
-static int fail(struct trace_writer *w, enum kvmsim_error err, const char *what)
+int writer_fail(struct trace_writer *w, enum kvmsim_error err, const char *what)
 {
 	if (!w->error)
 		w->error = kvmsim_err(w->errors, err, "%s: %s at offset %llu: %s", w->out.path,
@@ -46,7 +20,7 @@ static int fail(struct trace_writer *w, enum kvmsim_error err, const char *what)
 	return w->error;
 }
 
-static int put_bytes(struct trace_writer *w, const void *data, size_t len)
+int writer_put(struct trace_writer *w, const void *data, size_t len)
 {
 	const uint8_t *p = data;
 
@@ -56,7 +30,7 @@ static int put_bytes(struct trace_writer *w, const void *data, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fail(w, KVMSIM_EIO, "writing failed");
+			return writer_fail(w, KVMSIM_EIO, "writing failed");
 		p += n;
 		len -= n;
 		w->offset += n;
@@ -69,7 +43,7 @@ static void seal_header(struct trace_writer *w)
 	uint32_t len = w->header_len - HEADER_BYTES;
 
 	memcpy(w->header, TRACE_MAGIC, 8);
-	put32(w->header + 8, TRACE_VERSION);
+	put32(w->header + 8, w->meta.version);
 	put32(w->header + 12, len);
 	put32(w->header + 16,
 	      trace_crc32(trace_crc32(0, w->header, 16), w->header + HEADER_BYTES, len));
@@ -98,6 +72,7 @@ int trace_create(const char *path, const struct trace_meta *meta,
 	w->out.fd = -1;
 	w->errors = errors;
 	w->meta = *meta;
+	w->meta.version = meta->version == TRACE_VERSION ? TRACE_VERSION : TRACE_VERSION_OPS;
 	w->count_vcpus = !meta->n_vcpus;
 	if (w->count_vcpus)
 		w->meta.n_vcpus = 1;
@@ -120,7 +95,7 @@ int trace_create(const char *path, const struct trace_meta *meta,
 	if (ret == KVMSIM_ENOMEM)
 		kvmsim_err(errors, ret, "%s: out of memory", path);
 	if (!ret)
-		ret = put_bytes(w, w->header, w->header_len);
+		ret = writer_put(w, w->header, w->header_len);
 	if (ret) {
 		trace_abort(w);
 		return ret;
@@ -129,7 +104,7 @@ int trace_create(const char *path, const struct trace_meta *meta,
 	return 0;
 }
 
-static int add_to_index(struct trace_writer *w, uint32_t vcpu, uint32_t n_ops)
+int writer_index(struct trace_writer *w, struct index_entry entry)
 {
 	if (w->n_index == w->cap_index) {
 		uint32_t cap = w->cap_index ? w->cap_index * 2 : 64;
@@ -137,12 +112,12 @@ static int add_to_index(struct trace_writer *w, uint32_t vcpu, uint32_t n_ops)
 
 		e = cap > w->cap_index ? realloc(w->index, cap * sizeof(*e)) : NULL;
 		if (!e)
-			return fail(w, KVMSIM_ENOMEM, "no room for the index");
+			return writer_fail(w, KVMSIM_ENOMEM, "no room for the index");
 		w->index = e;
 		w->cap_index = cap;
 	}
-	w->index[w->n_index++] =
-		(struct index_entry){.offset = w->offset, .n_ops = n_ops, .vcpu = vcpu};
+	entry.offset = w->offset;
+	w->index[w->n_index++] = entry;
 	return 0;
 }
 
@@ -166,9 +141,9 @@ static long put_block(struct trace_writer *w, uint32_t vcpu, const struct guest_
 	}
 	h.crc = trace_crc32(0, payload, h.stored_len);
 	block_header_encode(&h, w->stored);
-	ret = add_to_index(w, vcpu, h.n_ops);
+	ret = writer_index(w, (struct index_entry){.n_ops = h.n_ops, .vcpu = vcpu});
 	if (!ret)
-		ret = put_bytes(w, w->stored, BLOCK_HEADER_BYTES + h.stored_len);
+		ret = writer_put(w, w->stored, BLOCK_HEADER_BYTES + h.stored_len);
 	if (ret)
 		return ret;
 	w->stats.blocks++;
@@ -210,7 +185,7 @@ int trace_write(struct trace_writer *w, uint32_t vcpu, const struct guest_op *op
 	if (!b->ops && n) {
 		b->ops = malloc(TRACE_BLOCK_OPS * sizeof(*b->ops));
 		if (!b->ops)
-			return fail(w, KVMSIM_ENOMEM, "no room for a block");
+			return writer_fail(w, KVMSIM_ENOMEM, "no room for a block");
 	}
 	for (size_t i = 0; i < n; i++) {
 		w->stats.epochs += ops[i].kind == OP_EPOCH;
@@ -240,6 +215,28 @@ void trace_unseen(struct trace_writer *w, uint32_t unseen)
 	w->meta.unseen |= unseen;
 }
 
+int trace_amend(struct trace_writer *w, enum trace_clock clock, uint64_t clock_hz,
+		const struct trace_slot *slots, uint32_t n_slots)
+{
+	struct trace_meta m = w->meta; /* without its strings */
+	uint8_t fixed[META_MAX];
+	const char *wrong;
+
+	m.clock = clock;
+	m.clock_hz = clock_hz;
+	memcpy(m.slots, slots, n_slots * sizeof(*slots));
+	wrong = n_slots == m.n_slots ? meta_check(&m) : "the number of slots is written already";
+	if (wrong)
+		return kvmsim_err(w->errors, KVMSIM_EINVAL, "%s: %s", w->out.path, wrong);
+	w->meta = m;
+	/* the strings, of which there are three empty ones here, stay */
+	uint32_t len = meta_encode(&m, fixed) - 3 * 4;
+
+	memcpy(w->header + HEADER_BYTES, fixed, len);
+	w->rewrite_header = true;
+	return 0;
+}
+
 static int put_index(struct trace_writer *w)
 {
 	uint8_t *const buf = w->stored;
@@ -253,11 +250,11 @@ static int put_index(struct trace_writer *w)
 		put64(buf + n, w->index[i].offset);
 		put32(buf + n + 8, w->index[i].n_ops);
 		put16(buf + n + 12, w->index[i].vcpu);
-		put16(buf + n + 14, 0);
+		put16(buf + n + 14, w->index[i].events);
 		n += INDEX_ENTRY_BYTES;
 		if (n + INDEX_ENTRY_BYTES + TRAILER_BYTES > sizeof(w->stored)) {
 			crc = trace_crc32(crc, buf, n);
-			put_bytes(w, buf, n);
+			writer_put(w, buf, n);
 			n = 0;
 		}
 	}
@@ -265,10 +262,10 @@ static int put_index(struct trace_writer *w)
 	crc = trace_crc32(crc, buf, n + 8);
 	put32(buf + n + 8, crc);
 	memcpy(buf + n + 12, TRACE_END_MAGIC, 8);
-	return put_bytes(w, buf, n + TRAILER_BYTES);
+	return writer_put(w, buf, n + TRAILER_BYTES);
 }
 
-/* The number of vCPUs and the unseen bits are the only words that change after the start. */
+/* What changes after the start: the number of vCPUs, the unseen bits, what trace_amend() put. */
 static int put_header_again(struct trace_writer *w)
 {
 	put32(w->header + HEADER_BYTES, w->meta.n_vcpus);
@@ -280,7 +277,7 @@ static int put_header_again(struct trace_writer *w)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fail(w, KVMSIM_EIO, "completing the header failed");
+			return writer_fail(w, KVMSIM_EIO, "completing the header failed");
 		done += n;
 	}
 	return 0;
@@ -291,6 +288,7 @@ static void writer_free(struct trace_writer *w)
 	outfile_abort(&w->out);
 	for (uint32_t v = 0; v < TRACE_MAX_VCPUS; v++)
 		free(w->vcpu[v].ops);
+	event_writer_free(w);
 	ZSTD_freeCCtx(w->zstd);
 	free(w->index);
 	free(w);
@@ -309,13 +307,15 @@ int trace_finish(struct trace_writer *w, struct trace_stats *stats)
 		if (w->vcpu[v].n)
 			flush(w, v, true);
 	if (!w->error)
+		event_writer_flush(w);
+	if (!w->error)
 		put_index(w);
 	if (!w->error && w->rewrite_header)
 		put_header_again(w);
 	enum outfile_step step = w->error ? OUTFILE_DONE : outfile_finish(&w->out);
 
 	if (step != OUTFILE_DONE)
-		fail(w, KVMSIM_EIO, failed[step]);
+		writer_fail(w, KVMSIM_EIO, failed[step]);
 	w->stats.bytes = w->offset;
 	if (stats)
 		*stats = w->stats;

@@ -155,9 +155,9 @@ static void says_what_is_wrong(void)
 	refused(b, 5, KVMSIM_EPARSE, "offset 5: the file ends inside its header");
 	refused(b, 60, KVMSIM_EPARSE, "offset 60: the file ends inside its metadata");
 	refused(b, TINY_BYTES + 3, KVMSIM_EPARSE, "offset 269: bytes after the end of the trace");
-	b[8] = 2;
+	b[8] = 3;
 	refused(b, TINY_BYTES, KVMSIM_EVERSION,
-		"offset 8: format version 2; this program reads up to 1");
+		"offset 8: format version 3; this program reads up to 2");
 	b[8] = 0;
 	refused(b, TINY_BYTES, KVMSIM_EPARSE, "offset 8: there is no format version 0");
 	b[8] = 1, b[14] = 1;

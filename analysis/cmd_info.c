@@ -36,6 +36,7 @@ static const char *const unseen_words[] = {
 	"page walks' accessed and dirty bits",
 	"a clock common to the vCPUs",
 	"stores",
+	"accesses without a fault",
 };
 #define N_UNSEEN (sizeof(unseen_words) / sizeof(unseen_words[0]))
 

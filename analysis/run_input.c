@@ -16,6 +16,15 @@ static int open_trace(const struct run_opts *o, struct run_input *in)
 		return err;
 	const struct trace_meta *m = trace_meta(in->trace);
 
+	/* docs/host-traces.md says why, and what such a trace does answer */
+	if (m->unseen & TRACE_ONLY_FAULTS)
+		return kvmsim_err(
+			o->errors, KVMSIM_EPARSE,
+			"%s: cannot tell: of the guest's accesses only those were seen that "
+			"left the guest; a page that is writable is stored to unseen, so "
+			"what is dirty at a collection, and what a collection costs, is not "
+			"in it (kvmsim info says what is)",
+			o->trace);
 	if (m->clock != TRACE_CLOCK_INSN)
 		return kvmsim_err(o->errors, KVMSIM_EPARSE,
 				  "%s: its clock is not guest instructions: it cannot be replayed",

@@ -124,15 +124,15 @@ exits 0 "torn: the file ends without its index; 0 whole blocks" "$k" info "$tmp/
 exits 2 "one trace is expected" "$k" info
 exits 2 "unknown option --what" "$k" info --what "$tmp/e.kvt"
 exits 3 "cannot open" "$k" import -o "$tmp/no.kvt" "$tmp/missing"
-exits 3 "nothing usable" "$k" import -o "$tmp/no.kvt" "$tmp/64"
-exits 3 "nothing usable" "$k" import -o "$tmp/no.kvt" "$tmp/empty"
+exits 3 "nothing usable" "$k" import --format probe -o "$tmp/no.kvt" "$tmp/64"
+exits 3 "nothing usable" "$k" import --format probe -o "$tmp/no.kvt" "$tmp/empty"
 exits 3 "a directory" "$k" import -o "$tmp/no.kvt" "$tmp"
 exits 4 "No space left" "$k" import -o /dev/full $excerpt
 exits 2 "expected a whole number" "$k" import --epoch 0 -o "$tmp/no.kvt" $excerpt
 exits 2 "-o OUT is missing" "$k" import $excerpt
 exits 2 "two slots overlap" "$k" import --vram-gfn 0x3ffff -o "$tmp/no.kvt" $excerpt
 { cat $excerpt; echo "9300000000 0 S zz"; echo "9300000001 0 L 1 2 3 4"; } >"$tmp/dirty.tr"
-exits 1 "303 lines, 301 events, 1 unknown, 1 damaged, 0 out of order; first damaged line 302" \
+exits 1 "303 lines, 301 events, 1 unknown, 1 damaged, 0 lost, 0 out of order; first damaged line 302" \
 	"$k" import --strict -o "$tmp/d.kvt" "$tmp/dirty.tr"
 
 # Recorded transactions: an e1000's interrupt reads its cause, turns interrupts off and on, and reads

@@ -368,6 +368,8 @@ bool event_block_add(struct event_block *b, const struct event_row *row)
 		return add_plain(b, row->kind, 0, name, NULL, NULL, 0);
 	case EVENT_ROW_RESULT:
 		return add_result(b, &row->result);
+	case EVENT_ROW_TABLE:
+		return add_plain(b, row->kind, 0, row->table, NULL, NULL, 0);
 	default:
 		return add_plain(b, EVENT_ROW_ELISION, 0, name, NULL, NULL, 0);
 	}

@@ -31,6 +31,7 @@ enum event_row_kind {
 	EVENT_ROW_CPUS,
 	EVENT_ROW_SECTION, /* the next of host_result.sections */
 	EVENT_ROW_RESULT,  /* the rest of host_result; last */
+	EVENT_ROW_TABLE,   /* a table, or a row of one: traces/tables/rows.h */
 	EVENT_ROW_KINDS
 };
 
@@ -41,6 +42,7 @@ struct event_row {
 	uint64_t cpus; /* of EVENT_ROW_CPUS */
 	bool empty;
 	enum host_kind section;
+	struct host_text table;
 	struct host_result result; /* sections: none */
 };
 

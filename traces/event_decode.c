@@ -327,6 +327,7 @@ static void next_plain(const struct event_block *b, const struct event_shape *s,
 	}
 	if (row->kind == EVENT_ROW_RESULT && name.len < sizeof(row->result.dat.compression))
 		memcpy(row->result.dat.compression, name.len ? name.at : "", name.len);
+	row->table = name;
 	row->section = HOST_N_KINDS;
 	for (unsigned i = 0; row->kind == EVENT_ROW_SECTION && i < HOST_N_KINDS; i++) {
 		const char *known = host_kind_name((enum host_kind)i);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "traces/reader.h"
+#include "traces/tables/rows.h"
 
 struct event_reader {
 	struct trace_reader *r;
@@ -92,7 +93,8 @@ static void take_event(struct host_result *r, const struct host_event *e)
 	r->has_time |= e->time_ns != HOST_NO_TIME;
 }
 
-static int deliver(const struct event_row *row, const struct host_sink *s, struct host_result *r)
+static int deliver(const struct event_row *row, const struct host_sink *s, struct tables *tables,
+		   struct host_result *r)
 {
 	switch (row->kind) {
 	case EVENT_ROW_EVENT:
@@ -110,6 +112,9 @@ static int deliver(const struct event_row *row, const struct host_sink *s, struc
 		if (row->section < HOST_N_KINDS && r->n_sections < HOST_N_KINDS)
 			r->sections[r->n_sections++] = row->section;
 		return 0;
+	case EVENT_ROW_TABLE:
+		r->counts.rows++;
+		return tables ? tables_take_row(tables, row->table.at, row->table.len) : 0;
 	default:
 		take_result(r, &row->result);
 		return 0;
@@ -131,12 +136,14 @@ int host_read_native(const char *path, const struct host_opts *opts, const struc
 		return ret;
 	if (!trace_event_rows(r)) {
 		result->refusal = HOST_NO_KVM_CONTENT;
-		ret = kvmsim_err(errors, KVMSIM_EPARSE, "%s: it holds no events of a host", path);
+		ret = kvmsim_err(errors, KVMSIM_EPARSE, "%s: it holds nothing of a host", path);
 	}
 	if (!ret)
 		ret = event_reader_open(r, &e);
 	while (!ret && (ret = event_reader_next(e, &row)) > 0) {
-		ret = deliver(&row, sink, result);
+		ret = deliver(&row, sink, opts->tables, result);
+		if (ret == KVMSIM_ENOMEM)
+			ret = reader_no_memory(r);
 		if (!ret && opts->interrupted && *opts->interrupted)
 			ret = KVMSIM_EINTR;
 		if (!ret && opts->progress && r->stats.bytes - told >= 1 << 20) {

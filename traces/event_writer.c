@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/tables/rows.h"
 #include "traces/writer.h"
 
 /* Events come at the speed of a recording, and level 1 halves the time of 3 for a twentieth more.
@@ -101,6 +102,20 @@ int trace_write_row(struct trace_writer *w, const struct event_row *row)
 	ret = event_writer_flush(w);
 	event_block_add(w->events->block, row);
 	return ret;
+}
+
+static int put_table(void *ctx, const char *text, size_t len)
+{
+	struct event_row row = {.kind = EVENT_ROW_TABLE, .table = {text, len}};
+
+	return trace_write_row(ctx, &row);
+}
+
+int trace_write_tables(struct trace_writer *w, const struct tables *t)
+{
+	int ret = tables_put_rows(t, put_table, w);
+
+	return ret == KVMSIM_ENOMEM ? writer_fail(w, KVMSIM_ENOMEM, "no room for a table") : ret;
 }
 
 int trace_write_result(struct trace_writer *w, const struct host_result *result)

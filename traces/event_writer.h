@@ -13,6 +13,8 @@
 int trace_write_event(struct trace_writer *w, const struct host_event *e);
 /* Anything that a host_sink is told. */
 int trace_write_row(struct trace_writer *w, const struct event_row *row);
+struct tables;
+int trace_write_tables(struct trace_writer *w, const struct tables *t);
 /* The last of all: what the source's reader found out, its sections, too. */
 int trace_write_result(struct trace_writer *w, const struct host_result *result);
 

@@ -7,6 +7,7 @@
 
 #include "traces/event_reader.h"
 #include "traces/event_writer.h"
+#include "traces/tables/tables.h"
 
 /* Of the file of number k in a merged trace: FORMAT.md, "Columns of events". */
 #define TID_STEP (1ll << 32)
@@ -98,20 +99,24 @@ static int create(struct importer *im, const struct import_host_opts *o, const c
 static int read_file(struct importer *im, struct import_host_file *f,
 		     const struct import_host_opts *o, const struct kvmsim_errsink *errors)
 {
-	const struct host_opts opts = {.interrupted = o->interrupted,
+	struct tables tables;
+	const struct host_opts opts = {.tables = &tables,
+				       .interrupted = o->interrupted,
 				       .progress = o->progress,
 				       .progress_ctx = o->progress_ctx};
 	const struct host_sink sink = {im, take_event, take_loss, take_elision, take_cpus};
-	int ret;
+	int ret = tables_init(&tables);
 
+	if (ret)
+		return kvmsim_err(errors, ret, "%s: out of memory", f->path);
 	im->file = f;
 	im->watch = f->watch;
 	f->first_time = f->last_time = HOST_NO_TIME;
 	ret = host_read(f->path, &opts, &sink, errors, &f->result);
-	if (!ret && !f->result.counts.records)
-		ret = kvmsim_err(errors, KVMSIM_EPARSE, "%s: cannot tell: no event in it%s",
-				 f->path,
-				 f->result.counts.rows ? "; kvmsim info reads its tables" : "");
+	if (!ret && !f->result.counts.records && !f->result.counts.rows)
+		ret = kvmsim_err(errors, KVMSIM_EPARSE, "%s: cannot tell: no event in it", f->path);
+	ret = ret ? ret : trace_write_tables(im->w, &tables);
+	tables_free(&tables);
 	return ret;
 }
 

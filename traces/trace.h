@@ -16,9 +16,9 @@
 
 #define TRACE_VERSION	  2 /* the newest; of files that hold a host's events */
 #define TRACE_VERSION_OPS 1 /* of all others */
-#define TRACE_MAX_SLOTS	 32
-#define TRACE_MAX_VCPUS	 512
-#define TRACE_STRING_MAX 4096
+#define TRACE_MAX_SLOTS	  32
+#define TRACE_MAX_VCPUS	  512
+#define TRACE_STRING_MAX  4096
 
 enum trace_clock { TRACE_CLOCK_INSN, TRACE_CLOCK_NS, TRACE_CLOCK_TSC };
 
@@ -88,10 +88,10 @@ struct trace_writer;
 
 /* Writes to @path through a temporary file beside it (PATH.PID-N.tmp), renamed by trace_finish():
  * under its own name there is never half a trace. A device or a pipe is written directly. @meta is
- * copied; version TRACE_VERSION: a host's events will be written, too (event_writer.h); any other is
- * TRACE_VERSION_OPS. n_vcpus 0: as many as will have been written, at least 1, put
- * into the header by trace_finish() (needs a regular file). Memory: one block per vCPU that is
- * written and 16 bytes per block. Errors: KVMSIM_EINVAL (metadata against FORMAT.md), KVMSIM_EIO,
+ * copied; version TRACE_VERSION: a host's events will be written, too (event_writer.h); any other
+ * is TRACE_VERSION_OPS. n_vcpus 0: as many as will have been written, at least 1, put into the
+ * header by trace_finish() (needs a regular file). Memory: one block per vCPU that is written and
+ * 16 bytes per block. Errors: KVMSIM_EINVAL (metadata against FORMAT.md), KVMSIM_EIO,
  * KVMSIM_ENOMEM. */
 int trace_create(const char *path, const struct trace_meta *meta,
 		 const struct kvmsim_errsink *errors, struct trace_writer **out);

@@ -7,6 +7,7 @@
 #include "traces/event_reader.h"
 #include "traces/event_writer.h"
 #include "traces/import_host.h"
+#include "traces/tables/tables.h"
 
 /* Events of hosts to native traces: what becomes an op, and several files. */
 
@@ -396,6 +397,106 @@ static void merges_by_time(void)
 	CU_ASSERT_EQUAL(temp_files(), 3);
 }
 
+/* Tables made by hand come back, field by field. */
+static void keeps_tables(void)
+{
+	struct kvm_stat_row rows[] = {
+		{.name = "kvm_exit", .total = 10, .percent = {1000, 1, true}, .rate = {3, true}},
+		{.name = "HLT", .parent = "kvm_exit", .total = 4, .percent = {-5, 3, true}},
+	};
+	struct kvm_stat_table stat[] = {
+		{.layout = KVM_STAT_TOTAL_CURRENT, .scope = "all"},
+		{.scope = "pid 7 (a=b)", .row = rows, .n_rows = 2, .total = {10, true}},
+	};
+	uint64_t dirty[] = {5, UINT64_MAX, 0};
+	struct dirty_log_run run = {
+		.range = true, .populate_ns = {77, true}, .dirty_ns = dirty, .n_dirty = 3};
+	struct migration_status migration = {.layout = MIGRATE_FOLDED_ALL,
+					     .status = "active",
+					     .throughput_mbps = {268435456, 2, true},
+					     .remaining_kib = {UINT64_MAX - 4095, true},
+					     .dirty_pages_rate = {0, true}};
+	struct vcpu_rate rates[] = {{0, 3}, {1, 4}};
+	struct dirty_rate rate = {.mode = "dirty-ring", .vcpu = rates, .n_vcpus = 2};
+	struct contended_lock lock = {.contended = 2, .max_ns = UINT64_MAX, .address = "0xff11"};
+	struct precopy_round round = {.iter = 3, .elapsed_s = {1234567890, 9, true}};
+	struct perf_kvm_row perf_row = {.name = "EPT_VIOLATION", .code = {48, true}};
+	struct perf_kvm_table perf = {
+		.wall_clock = "0.5", .row = &perf_row, .n_rows = 1, .total_time_us = {12, 0, true}};
+	const struct tables in = {.kvm_stat = stat,
+				  .n_kvm_stat = 2,
+				  .perf_kvm = &perf,
+				  .n_perf_kvm = 1,
+				  .run = &run,
+				  .n_runs = 1,
+				  .migration = &migration,
+				  .n_migrations = 1,
+				  .dirty_rate = &rate,
+				  .n_dirty_rates = 1,
+				  .round = &round,
+				  .n_rounds = 1,
+				  .lock = &lock,
+				  .n_locks = 1};
+	const char *path = temp_path("tables");
+	const struct host_sink nobody = {.ctx = NULL};
+	struct host_result res;
+	struct tables t;
+	struct host_opts opts = {.tables = &t};
+
+	begin(path);
+	CU_ASSERT_EQUAL(trace_write_tables(out, &in), 0);
+	finish();
+	CU_ASSERT_EQUAL_FATAL(tables_init(&t), 0);
+	CU_ASSERT_EQUAL_FATAL(host_read_native(path, &opts, &nobody, NULL, &res), 0);
+	CU_ASSERT_EQUAL(res.counts.rows, 13);
+	CU_ASSERT_EQUAL_FATAL(t.n_kvm_stat, 2);
+	CU_ASSERT_EQUAL(t.kvm_stat[0].layout, KVM_STAT_TOTAL_CURRENT);
+	CU_ASSERT_STRING_EQUAL(t.kvm_stat[0].scope, "all");
+	CU_ASSERT_EQUAL(t.kvm_stat[0].n_rows, 0);
+	CU_ASSERT_FALSE(t.kvm_stat[0].total.there);
+	CU_ASSERT_STRING_EQUAL(t.kvm_stat[1].scope, "pid 7 (a=b)");
+	CU_ASSERT_TRUE(t.kvm_stat[1].total.there);
+	CU_ASSERT_EQUAL(t.kvm_stat[1].total.value, 10);
+	CU_ASSERT_EQUAL_FATAL(t.kvm_stat[1].n_rows, 2);
+	CU_ASSERT_PTR_NULL(t.kvm_stat[1].row[0].parent);
+	CU_ASSERT_EQUAL(t.kvm_stat[1].row[0].percent.value, 1000);
+	CU_ASSERT_EQUAL(t.kvm_stat[1].row[0].percent.digits, 1);
+	CU_ASSERT_EQUAL(t.kvm_stat[1].row[0].rate.value, 3);
+	CU_ASSERT_STRING_EQUAL(t.kvm_stat[1].row[1].name, "HLT");
+	CU_ASSERT_STRING_EQUAL(t.kvm_stat[1].row[1].parent, "kvm_exit");
+	CU_ASSERT_EQUAL(t.kvm_stat[1].row[1].percent.value, -5);
+	CU_ASSERT_EQUAL(t.kvm_stat[1].row[1].percent.digits, 3);
+	CU_ASSERT_FALSE(t.kvm_stat[1].row[1].rate.there);
+	CU_ASSERT_EQUAL_FATAL(t.n_runs, 1);
+	CU_ASSERT_TRUE(t.run[0].range);
+	CU_ASSERT_PTR_NULL(t.run[0].label);
+	CU_ASSERT_EQUAL(t.run[0].populate_ns.value, 77);
+	CU_ASSERT_FALSE(t.run[0].enable_ns.there);
+	CU_ASSERT_EQUAL_FATAL(t.run[0].n_dirty, 3);
+	CU_ASSERT(!memcmp(t.run[0].dirty_ns, dirty, sizeof(dirty)));
+	CU_ASSERT_EQUAL(t.run[0].n_get, 0);
+	CU_ASSERT_EQUAL_FATAL(t.n_migrations, 1);
+	CU_ASSERT_EQUAL(t.migration[0].layout, MIGRATE_FOLDED_ALL);
+	CU_ASSERT_EQUAL(t.migration[0].throughput_mbps.value, 268435456);
+	CU_ASSERT_EQUAL(t.migration[0].remaining_kib.value, UINT64_MAX - 4095);
+	CU_ASSERT_TRUE(t.migration[0].dirty_pages_rate.there);
+	CU_ASSERT_FALSE(t.migration[0].total_kib.there);
+	CU_ASSERT_EQUAL_FATAL(t.n_dirty_rates, 1);
+	CU_ASSERT_EQUAL_FATAL(t.dirty_rate[0].n_vcpus, 2);
+	CU_ASSERT_EQUAL(t.dirty_rate[0].vcpu[1].mb_s, 4);
+	CU_ASSERT_EQUAL_FATAL(t.n_locks, 1);
+	CU_ASSERT_EQUAL(t.lock[0].max_ns, UINT64_MAX);
+	CU_ASSERT_STRING_EQUAL(t.lock[0].address, "0xff11");
+	CU_ASSERT_EQUAL_FATAL(t.n_rounds, 1);
+	CU_ASSERT_EQUAL(t.round[0].elapsed_s.value, 1234567890);
+	CU_ASSERT_EQUAL(t.round[0].elapsed_s.digits, 9);
+	CU_ASSERT_EQUAL_FATAL(t.n_perf_kvm, 1);
+	CU_ASSERT_EQUAL(t.perf_kvm[0].row[0].code.value, 48);
+	CU_ASSERT_EQUAL(t.perf_kvm[0].total_time_us.value, 12);
+	CU_ASSERT_EQUAL(t.perf_kvm[0].total_time_us.digits, 0);
+	tables_free(&t);
+}
+
 static void nothing_usable(void)
 {
 	const char *from = temp_path("from"), *to = temp_path("never");
@@ -426,6 +527,7 @@ static CU_TestInfo tests[] = {{"faults_under_nested_paging", faults_under_nested
 			      {"columns_that_are_missing", columns_that_are_missing},
 			      {"slots_that_are_given", slots_that_are_given},
 			      {"merges_by_time", merges_by_time},
+			      {"keeps_tables", keeps_tables},
 			      {"nothing_usable", nothing_usable},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("import_host", tests)

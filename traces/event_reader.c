@@ -121,8 +121,9 @@ static int deliver(const struct event_row *row, const struct host_sink *s, struc
 	}
 }
 
-int host_read_native(const char *path, const struct host_opts *opts, const struct host_sink *sink,
-		     const struct kvmsim_errsink *errors, struct host_result *result)
+int host_read_native_fd(int fd, const char *name, const void *head, size_t len,
+			const struct host_opts *opts, const struct host_sink *sink,
+			const struct kvmsim_errsink *errors, struct host_result *result)
 {
 	struct trace_reader *r;
 	struct event_reader *e = NULL;
@@ -131,12 +132,12 @@ int host_read_native(const char *path, const struct host_opts *opts, const struc
 	int ret;
 
 	memset(result, 0, sizeof(*result));
-	ret = trace_open(path, errors, &r);
+	ret = reader_open_fd(fd, name, head, len, errors, &r);
 	if (ret)
 		return ret;
 	if (!trace_event_rows(r)) {
 		result->refusal = HOST_NO_KVM_CONTENT;
-		ret = kvmsim_err(errors, KVMSIM_EPARSE, "%s: it holds nothing of a host", path);
+		ret = kvmsim_err(errors, KVMSIM_EPARSE, "%s: it holds nothing of a host", name);
 	}
 	if (!ret)
 		ret = event_reader_open(r, &e);

@@ -16,9 +16,10 @@ int event_reader_open(struct trace_reader *r, struct event_reader **out);
 int event_reader_next(struct event_reader *e, struct event_row *row);
 void event_reader_close(struct event_reader *e);
 
-/* host_read() of a native trace. One without events is KVMSIM_EPARSE, refused as
- * HOST_NO_KVM_CONTENT. */
-int host_read_native(const char *path, const struct host_opts *opts, const struct host_sink *sink,
-		     const struct kvmsim_errsink *errors, struct host_result *result);
+/* host_read() of a native trace that is open; of what cannot be read at any offset, @head was read
+ * before. One with nothing of a host is KVMSIM_EPARSE, refused as HOST_NO_KVM_CONTENT. */
+int host_read_native_fd(int fd, const char *name, const void *head, size_t len,
+			const struct host_opts *opts, const struct host_sink *sink,
+			const struct kvmsim_errsink *errors, struct host_result *result);
 
 #endif

@@ -55,17 +55,19 @@ static ssize_t read_some(int fd, void *buf, size_t len)
 
 /* Copies what cannot be read at any offset to an unnamed temporary file, which takes the place of
  * r->fd. Stops at bytes that cannot be a trace: /dev/zero has no end. */
-static int spool(struct trace_reader *r)
+static int spool(struct trace_reader *r, const void *head, size_t len)
 {
 	FILE *tmp = tmpfile();
 	uint64_t size = 0;
-	ssize_t n;
+	ssize_t n = len;
 	int fd;
 
 	if (!tmp)
 		return kvmsim_err(r->errors, KVMSIM_EIO, "%s: no temporary file: %s", r->name,
 				  strerror(errno));
-	while ((n = read_some(r->fd, r->stored, sizeof(r->stored))) > 0) {
+	if (len)
+		memcpy(r->stored, head, len);
+	while (n || (n = read_some(r->fd, r->stored, sizeof(r->stored))) > 0) {
 		size_t have = size + n < 8 ? size + n : 8;
 
 		if (size < 8) {
@@ -78,6 +80,7 @@ static int spool(struct trace_reader *r)
 		if (fwrite(r->stored, 1, n, tmp) != (size_t)n)
 			break;
 		size += n;
+		n = 0;
 	}
 	if (n || fflush(tmp)) {
 		kvmsim_err(r->errors, KVMSIM_EIO, "%s: offset %llu: %s: %s", r->name,
@@ -97,22 +100,18 @@ static int spool(struct trace_reader *r)
 	return 0;
 }
 
-static int open_input(struct trace_reader *r, const char *path)
+/* r->fd is open; its first @len bytes, @head, may have been read from it. */
+static int take_input(struct trace_reader *r, const void *head, size_t len)
 {
 	struct stat st;
 
-	r->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC)
-				  : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-	if (r->fd < 0)
-		return kvmsim_err(r->errors, KVMSIM_EIO, "%s: cannot open: %s", r->name,
-				  strerror(errno));
 	if (fstat(r->fd, &st))
 		return kvmsim_err(r->errors, KVMSIM_EIO, "%s: %s", r->name, strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		return kvmsim_err(r->errors, KVMSIM_EPARSE, "%s: a directory, not a kvmsim trace",
 				  r->name);
 	r->size = st.st_size;
-	return S_ISREG(st.st_mode) ? 0 : spool(r);
+	return S_ISREG(st.st_mode) ? 0 : spool(r, head, len);
 }
 
 static int read_header(struct trace_reader *r)
@@ -156,22 +155,25 @@ static int read_header(struct trace_reader *r)
 	return 0;
 }
 
-int trace_open(const char *path, const struct kvmsim_errsink *errors, struct trace_reader **out)
+static int open_reader(int fd, const char *name, const void *head, size_t len,
+		       const struct kvmsim_errsink *errors, struct trace_reader **out)
 {
 	struct trace_reader *r = calloc(1, sizeof(*r));
 	int ret;
 
 	*out = NULL;
-	if (!r)
-		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", path);
-	r->fd = -1;
+	if (!r) {
+		close(fd);
+		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", name);
+	}
+	r->fd = fd;
 	r->errors = errors;
-	r->name = strdup(strcmp(path, "-") ? path : "standard input");
+	r->name = strdup(name);
 	r->zstd = ZSTD_createDCtx();
 	if (!r->name || !r->zstd)
-		ret = kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", path);
+		ret = kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", name);
 	else
-		ret = open_input(r, path);
+		ret = take_input(r, head, len);
 	if (!ret)
 		ret = read_header(r);
 	if (!ret)
@@ -182,6 +184,30 @@ int trace_open(const char *path, const struct kvmsim_errsink *errors, struct tra
 	}
 	*out = r;
 	return 0;
+}
+
+int trace_open(const char *path, const struct kvmsim_errsink *errors, struct trace_reader **out)
+{
+	bool is_stdin = !strcmp(path, "-");
+	const char *name = is_stdin ? "standard input" : path;
+	int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+			  : open(path, O_RDONLY | O_CLOEXEC);
+
+	*out = NULL;
+	if (fd < 0)
+		return kvmsim_err(errors, KVMSIM_EIO, "%s: cannot open: %s", name, strerror(errno));
+	return open_reader(fd, name, NULL, 0, errors, out);
+}
+
+int reader_open_fd(int fd, const char *name, const void *head, size_t len,
+		   const struct kvmsim_errsink *errors, struct trace_reader **out)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	*out = NULL;
+	if (own < 0)
+		return kvmsim_err(errors, KVMSIM_EIO, "%s: %s", name, strerror(errno));
+	return open_reader(own, name, head, len, errors, out);
 }
 
 void trace_close(struct trace_reader *r)

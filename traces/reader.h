@@ -39,6 +39,10 @@ struct trace_reader {
 	uint8_t stored[BLOCK_HEADER_BYTES + BLOCK_RAW_MAX], raw[BLOCK_RAW_MAX];
 };
 
+/* trace_open() of an open file, which stays the caller's; where it cannot be read at any offset,
+ * @head is what was read from it before. @name is for messages. */
+int reader_open_fd(int fd, const char *name, const void *head, size_t len,
+		   const struct kvmsim_errsink *errors, struct trace_reader **out);
 /* Says what is wrong at @offset; KVMSIM_EPARSE. */
 int reader_bad(const struct trace_reader *r, uint64_t offset, const char *what);
 /* KVMSIM_ENOMEM. */

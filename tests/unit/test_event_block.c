@@ -502,7 +502,7 @@ static void streams_to_a_sink(void)
 		expected.elisions += row.kind == EVENT_ROW_ELISION;
 		expected.cpus += row.kind == EVENT_ROW_CPUS;
 	}
-	CU_ASSERT_EQUAL(host_read_native(path, &opts, &sink, NULL, &res), 0);
+	CU_ASSERT_EQUAL(host_read(path, &opts, &sink, NULL, &res), 0);
 	CU_ASSERT(!memcmp(&seen, &expected, sizeof(seen)));
 	CU_ASSERT_EQUAL(res.counts.bytes, 1ull << 40);
 	CU_ASSERT_EQUAL(res.counts.lines, 77);
@@ -525,9 +525,9 @@ static void streams_to_a_sink(void)
 	CU_ASSERT_EQUAL_FATAL(res.n_sections, 2);
 	CU_ASSERT_EQUAL(res.sections[0], HOST_KIND_TRACE_TEXT);
 	CU_ASSERT_EQUAL(res.sections[1], HOST_KIND_QEMU_MONITOR);
-	CU_ASSERT_EQUAL(host_read_native(path, &opts, &nobody, NULL, &res), 0);
+	CU_ASSERT_EQUAL(host_read(path, &opts, &nobody, NULL, &res), 0);
 	seen = (struct seen){.stop = -77};
-	CU_ASSERT_EQUAL(host_read_native(path, &opts, &sink, NULL, &res), -77);
+	CU_ASSERT_EQUAL(host_read(path, &opts, &sink, NULL, &res), -77);
 	CU_ASSERT_EQUAL(seen.events, 1);
 
 	/* a trace of ops only */
@@ -536,7 +536,7 @@ static void streams_to_a_sink(void)
 			KVMSIM_EINVAL);
 	CU_ASSERT_EQUAL(trace_write(w, 0, some_ops, 2), 0);
 	CU_ASSERT_EQUAL_FATAL(trace_finish(w, NULL), 0);
-	CU_ASSERT_EQUAL(host_read_native(path, &opts, &sink, &errors, &res), KVMSIM_EPARSE);
+	CU_ASSERT_EQUAL(host_read(path, &opts, &sink, &errors, &res), KVMSIM_EPARSE);
 	CU_ASSERT_EQUAL(res.refusal, HOST_NO_KVM_CONTENT);
 	CU_ASSERT_PTR_NOT_NULL(strstr(m.last, "holds nothing of a host"));
 	remove_temp();

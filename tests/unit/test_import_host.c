@@ -447,7 +447,7 @@ static void keeps_tables(void)
 	CU_ASSERT_EQUAL(trace_write_tables(out, &in), 0);
 	finish();
 	CU_ASSERT_EQUAL_FATAL(tables_init(&t), 0);
-	CU_ASSERT_EQUAL_FATAL(host_read_native(path, &opts, &nobody, NULL, &res), 0);
+	CU_ASSERT_EQUAL_FATAL(host_read(path, &opts, &nobody, NULL, &res), 0);
 	CU_ASSERT_EQUAL(res.counts.rows, 13);
 	CU_ASSERT_EQUAL_FATAL(t.n_kvm_stat, 2);
 	CU_ASSERT_EQUAL(t.kvm_stat[0].layout, KVM_STAT_TOTAL_CURRENT);

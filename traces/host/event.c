@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "traces/host/event.h"
+#include "traces/host/host.h"
 
 #include <string.h>
 
@@ -41,4 +41,22 @@ const char *host_field_name(enum host_field f)
 	};
 
 	return f < HOST_N_FIELDS ? of[f] : NULL;
+}
+
+const char *host_kind_name(enum host_kind k)
+{
+	static const char *const of[HOST_N_KINDS] = {
+		[HOST_KIND_TRACE_TEXT] = "kvm-trace-text",
+		[HOST_KIND_KVM_STAT] = "kvm-stat-table",
+		[HOST_KIND_PERF_KVM_STAT] = "perf-kvm-stat-table",
+		[HOST_KIND_DIRTY_LOG_PERF] = "dirty-log-perf-test",
+		[HOST_KIND_QEMU_MONITOR] = "qemu-monitor",
+		[HOST_KIND_PRECOPY] = "precopy-log",
+		[HOST_KIND_LOCK_CONTENTION] = "lock-contention",
+		[HOST_KIND_CSV] = "csv",
+		[HOST_KIND_TRACE_DAT] = "trace-dat",
+		[HOST_KIND_NATIVE] = "native",
+	};
+
+	return of[k];
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "traces/event_reader.h"
 #include "traces/format.h"
 #include "traces/host/dat.h"
 #include "traces/host/text.h"
@@ -16,24 +17,6 @@ const char *host_refusal_name(enum host_refusal r)
 					 "truncated-trace-dat"};
 
 	return of[r];
-}
-
-const char *host_kind_name(enum host_kind k)
-{
-	static const char *const of[HOST_N_KINDS] = {
-		[HOST_KIND_TRACE_TEXT] = "kvm-trace-text",
-		[HOST_KIND_KVM_STAT] = "kvm-stat-table",
-		[HOST_KIND_PERF_KVM_STAT] = "perf-kvm-stat-table",
-		[HOST_KIND_DIRTY_LOG_PERF] = "dirty-log-perf-test",
-		[HOST_KIND_QEMU_MONITOR] = "qemu-monitor",
-		[HOST_KIND_PRECOPY] = "precopy-log",
-		[HOST_KIND_LOCK_CONTENTION] = "lock-contention",
-		[HOST_KIND_CSV] = "csv",
-		[HOST_KIND_TRACE_DAT] = "trace-dat",
-		[HOST_KIND_NATIVE] = "native",
-	};
-
-	return of[k];
 }
 
 static int read_open(int fd, const char *name, const struct host_opts *opts,
@@ -50,8 +33,7 @@ static int read_open(int fd, const char *name, const struct host_opts *opts,
 	if (ret >= 0 && !source_packed(source) && host_is_dat(head, ret))
 		ret = host_read_dat_fd(fd, name, head, ret, opts, sink, errors, result);
 	else if (ret >= (int)strlen(TRACE_MAGIC) && !memcmp(head, TRACE_MAGIC, strlen(TRACE_MAGIC)))
-		ret = kvmsim_err(errors, KVMSIM_EPARSE,
-				 "%s: a native trace without a host's events", name);
+		ret = host_read_native_fd(fd, name, head, ret, opts, sink, errors, result);
 	else if (ret >= 0)
 		ret = host_read_text(source, name, opts, sink, errors, result);
 	source_close(source);

@@ -64,6 +64,7 @@ struct summary host_summary(const struct host_summary *s, const struct host_resu
 		.out_of_order = s->out_of_order,
 		.lost = s->has_header ? s->header : s->marked,
 		.lost_more = !s->has_header && s->marks,
+		.rows = r->counts.rows,
 		.no_order = r->counts.records && !r->has_cpu,
 		.first_damaged = r->counts.first_damaged,
 	};
@@ -78,17 +79,19 @@ void host_summary_free(struct host_summary *s)
 
 void summary_print(const char *file, const struct summary *s)
 {
-	char order[32] = "order unknown", first[48] = "";
+	char rows[48] = "", first[48] = "";
 
-	if (!s->no_order)
-		snprintf(order, sizeof(order), "%" PRIu64 " out of order", s->out_of_order);
+	if (s->rows)
+		snprintf(rows, sizeof(rows), "; %" PRIu64 " row%s of tables", s->rows,
+			 s->rows == 1 ? "" : "s");
 	if (s->first_damaged)
 		snprintf(first, sizeof(first), "; first damaged line %" PRIu64, s->first_damaged);
 	kvmsim_err(&cli_errors, KVMSIM_OK,
 		   "%s: %" PRIu64 " line%s, %" PRIu64 " event%s, %" PRIu64 " unknown, %" PRIu64
-		   " damaged, %s%" PRIu64 " lost, %s%s",
+		   " damaged, %s%" PRIu64 " lost, %" PRIu64 " out of order%s%s%s",
 		   file, s->lines, s->lines == 1 ? "" : "s", s->events, s->events == 1 ? "" : "s",
-		   s->unknown, s->damaged, s->lost_more ? "at least " : "", s->lost, order, first);
+		   s->unknown, s->damaged, s->lost_more ? "at least " : "", s->lost,
+		   s->out_of_order, s->no_order ? " (no CPU column)" : "", rows, first);
 }
 
 int summary_exit_code(const struct summary *s, bool strict)

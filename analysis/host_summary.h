@@ -15,11 +15,14 @@
  *
  *	FILE: N lines, N events, N unknown, N damaged, N lost, N out of order
  *
+ * and behind that, where there are any, how many rows of tables, and the first damaged line.
+ *
  * Unknown and damaged are lines. A record is out of order when its time is lower than that of the
  * record before it on the same CPU. Where the header of a buffer says how many were written and how
  * many are there, the difference is what was lost, and marks in the text add nothing.
  */
 struct summary {
+	uint64_t rows; /* of tables */
 	uint64_t lines, events, unknown, damaged, out_of_order;
 	uint64_t lost;		/* of losses that say how many */
 	bool lost_more;		/* and some that do not */

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <glob.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -7,7 +9,7 @@
 #include "traces/event_reader.h"
 #include "traces/event_writer.h"
 #include "traces/import_host.h"
-#include "traces/tables/tables.h"
+#include "traces/tables/rows.h"
 
 /* Events of hosts to native traces: what becomes an op, and several files. */
 
@@ -497,6 +499,114 @@ static void keeps_tables(void)
 	tables_free(&t);
 }
 
+/* ---- whole files ---- */
+
+static int dump_event(void *ctx, const struct host_event *e)
+{
+	FILE *f = ctx;
+
+	fprintf(f, "%u %.*s %llu %lld %lld %lld '%.*s' '%.*s' %d %d %u %u %llu", e->id,
+		(int)e->name.len, e->name.at, (unsigned long long)e->time_ns, (long long)e->tid,
+		(long long)e->tgid, (long long)e->cpu, (int)e->comm.len, e->comm.at,
+		(int)e->reason.len, e->reason.at, e->damaged, e->role_unreliable, e->time_decimals,
+		e->flags_width, (unsigned long long)e->line);
+	for (unsigned i = 0; i < HOST_N_FIELDS; i++)
+		if (host_has(e, (enum host_field)i))
+			fprintf(f, " %u=%llx", i, (unsigned long long)e->v[i]);
+	fputc('\n', f);
+	return 0;
+}
+
+static int dump_loss(void *ctx, const struct host_loss *l)
+{
+	fprintf(ctx, "loss %lld %llu %llu %d\n", (long long)l->cpu, (unsigned long long)l->count,
+		(unsigned long long)l->chunks, l->header);
+	return 0;
+}
+
+static int dump_elision(void *ctx)
+{
+	fputs("elision\n", ctx);
+	return 0;
+}
+
+static int dump_cpus(void *ctx, uint64_t n, bool empty)
+{
+	fprintf(ctx, "cpus %llu %d\n", (unsigned long long)n, empty);
+	return 0;
+}
+
+static int dump_row(void *ctx, const char *s, size_t len)
+{
+	fprintf(ctx, "%.*s\n", (int)len, s);
+	return 0;
+}
+
+/* Everything that host_read() says of a file. Malloc'd; NULL: it is refused. */
+static char *dump(const char *path)
+{
+	struct tables tables;
+	struct host_opts opts = {.tables = &tables};
+	struct host_result r;
+	char *all = NULL;
+	size_t len;
+	FILE *f = open_memstream(&all, &len);
+	struct host_sink sink = {f, dump_event, dump_loss, dump_elision, dump_cpus};
+	int ret;
+
+	CU_ASSERT_EQUAL_FATAL(tables_init(&tables), 0);
+	ret = host_read(path, &opts, &sink, NULL, &r);
+	tables_put_rows(&tables, dump_row, f);
+	tables_free(&tables);
+	for (unsigned i = 0; i < r.n_sections; i++)
+		fprintf(f, "section %u\n", r.sections[i]);
+	for (size_t i = 0; i < offsetof(struct host_counts, blank) / sizeof(uint64_t); i++)
+		fprintf(f, "count %llu\n", (unsigned long long)((const uint64_t *)&r.counts)[i]);
+	fprintf(f, "%d %d %d %d %d %u %u %u %d '%s'\n", r.counts.blank, r.has_cpu, r.has_tid,
+		r.has_time, r.dat.is_dat, r.dat.version, r.dat.long_size, r.dat.page_size,
+		r.dat.big_endian, r.dat.compression);
+	fclose(f);
+	if (!ret)
+		return all;
+	free(all);
+	return NULL;
+}
+
+static unsigned compare_files(const char *pattern)
+{
+	const char *to = temp_path("whole");
+	unsigned n = 0;
+	glob_t g;
+
+	if (glob(pattern, 0, NULL, &g))
+		return 0;
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		struct import_host_file f = {.path = g.gl_pathv[i]};
+		char *before = dump(f.path), *after;
+		struct import_host_stats st;
+
+		if (before && !import_host(&f, 1, &plain, to, NULL, &st)) {
+			after = dump(to);
+			if (!after || strcmp(before, after) != 0)
+				printf("%s: not the same\n", f.path);
+			CU_ASSERT(after && !strcmp(before, after));
+			free(after);
+			n++;
+		}
+		free(before);
+	}
+	globfree(&g);
+	return n;
+}
+
+/* Whatever is read of a trace, of any form, is read of what it was imported to. */
+static void says_the_same_of_whole_files(void)
+{
+	compare_files("tests/golden/samples/*.txt");
+	CU_ASSERT_EQUAL(compare_files("tests/golden/dat-*.dat"), 3);
+	CU_ASSERT(compare_files("traces/recorded/dat-*.dat") >= 7);
+}
+
 static void nothing_usable(void)
 {
 	const char *from = temp_path("from"), *to = temp_path("never");
@@ -528,6 +638,7 @@ static CU_TestInfo tests[] = {{"faults_under_nested_paging", faults_under_nested
 			      {"slots_that_are_given", slots_that_are_given},
 			      {"merges_by_time", merges_by_time},
 			      {"keeps_tables", keeps_tables},
+			      {"says_the_same_of_whole_files", says_the_same_of_whole_files},
 			      {"nothing_usable", nothing_usable},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("import_host", tests)

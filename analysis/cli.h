@@ -32,7 +32,8 @@ struct verb {
 	int (*run)(const struct verb *verb, int argc, char **argv);
 };
 extern const struct verb verb_list, verb_info, verb_replay, verb_compare, verb_import, verb_store,
-	verb_calibrate, verb_validate, verb_record, verb_memstress, verb_converge;
+	verb_calibrate, verb_validate, verb_record, verb_memstress, verb_converge, verb_hotspots,
+	verb_export;
 /* What `record` can record: "record NAME", listed in cmd_record.c. */
 extern const struct verb recorder_kvm, recorder_qemu, recorder_tracefs;
 

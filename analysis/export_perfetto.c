@@ -170,7 +170,7 @@ static void end_hole(struct writing *w, size_t at, uint64_t now)
 {
 	struct hole *h = &w->hole[at];
 	uint64_t from = h->from ? h->from - 1 : now;
-	char name[64];
+	char name[64], cpu[32];
 
 	if (!h->there)
 		return;
@@ -179,10 +179,8 @@ static void end_hole(struct writing *w, size_t at, uint64_t now)
 		snprintf(name, sizeof(name), "lost %" PRIu64 " events", h->count);
 	else
 		snprintf(name, sizeof(name), h->markers ? "lost events" : "left out of the text");
-	if (at == ANY_CPU)
-		chrome_track(&w->chrome, PID_LOST, MAX_CPUS, "no known CPU");
-	else
-		snprintf(name + strlen(name), sizeof(name) - strlen(name), " of CPU %zu", at);
+	snprintf(cpu, sizeof(cpu), at == ANY_CPU ? "no known CPU" : "CPU %zu", at);
+	chrome_track(&w->chrome, PID_LOST, (int64_t)at, cpu);
 	chrome_span(&w->chrome, PID_LOST, (int64_t)at, name, from < now ? from : now,
 		    from < now ? now - from : 0);
 	chrome_u64(&w->chrome, "markers", h->markers + h->elisions);
@@ -192,8 +190,11 @@ static void end_hole(struct writing *w, size_t at, uint64_t now)
 static int on_loss(void *ctx, const struct host_loss *l)
 {
 	struct writing *w = ctx;
-	struct hole *h = missing(w, l->cpu);
+	struct hole *h;
 
+	if (l->header && !l->count) /* which says that nothing was lost */
+		return 0;
+	h = missing(w, l->cpu);
 	h->markers++;
 	h->counted &= l->count != UINT64_MAX;
 	h->count += l->count != UINT64_MAX ? l->count : 0;

@@ -67,7 +67,7 @@ static void finish_userspace(struct hot_reading *r)
 	h->userspace.end = h->totals.last;
 	h->userspace.per_second = per_second(h->userspace.exits, h->totals.last - h->totals.first);
 	h->worst.per_second = per_second(h->worst.exits, h->worst.end - h->worst.begin);
-	h->storm = h->userspace.per_second > HOT_STORM;
+	h->storm = h->userspace.exits >= HOT_STORM_LEAST && h->userspace.per_second > HOT_STORM;
 	h->storm_window = h->worst.per_second > HOT_STORM;
 }
 
@@ -136,6 +136,8 @@ static int loop_order(const void *a, const void *b)
 
 	if (x->unsure != y->unsure)
 		return x->unsure ? 1 : -1;
+	if (!x->elsewhere != !y->elsewhere)
+		return x->elsewhere ? 1 : -1;
 	if (x->faults != y->faults)
 		return x->faults > y->faults ? -1 : 1;
 	if (x->gfn != y->gfn)
@@ -184,11 +186,18 @@ static int on_loss(void *ctx, const struct host_loss *l)
 	struct hot_reading *r = ctx;
 	struct hotspots *h = r->out;
 
+	if (l->header && !l->count) /* which says that nothing was lost */
+		return 0;
 	h->losses++;
-	if (l->count == UINT64_MAX)
+	h->lost_chunks += l->chunks;
+	if (l->header) {
+		h->lost_in_all = l->count;
+		h->header_loss = true;
+	} else if (l->count == UINT64_MAX) {
 		h->lost_unknown = true;
-	else
+	} else {
 		h->lost += l->count;
+	}
 	return host_threads_loss(r->threads, l);
 }
 
@@ -211,7 +220,7 @@ static int prepare(struct hot_reading *r)
 	err = err ? err : top_init(&h->thread_gaps, sizeof(struct host_gap), k, gap_order);
 	err = err ? err : top_init(&h->culprits, sizeof(struct hot_culprit), k, culprit_order);
 	r->threads = host_threads_create(&r->told);
-	r->loops = loops_create(&h->loops, &h->n_loops);
+	r->loops = loops_create(&h->loops, &h->n_loops, &h->n_elsewhere);
 	r->gaps = gaps_create(r->opts, &h->range_gaps);
 	r->pages = pages_create(r->opts, h, r->threads, r->loops, r->gaps);
 	r->culprits = culprits_create(h);
@@ -228,6 +237,10 @@ static void finish(struct hot_reading *r)
 	culprits_end(r->culprits);
 	r->out->totals = host_threads_totals(r->threads);
 	finish_userspace(r);
+	if (r->out->header_loss) {
+		r->out->lost = r->out->lost_in_all;
+		r->out->lost_unknown = false;
+	}
 }
 
 static void clear(struct hot_reading *r)
@@ -272,6 +285,11 @@ void hotspots_abort(struct hot_reading *r)
 {
 	if (r)
 		clear(r);
+}
+
+bool hotspots_loop_is_sure(const struct hotspots *h, const struct hot_loop *l)
+{
+	return !l->unsure && (h->spte_events || !l->elsewhere);
 }
 
 void hotspots_free(struct hotspots *h)

@@ -58,7 +58,10 @@ struct hot_loop {
 	bool more_vcpus;
 	uint64_t begin, end; /* of the first and the last; HOST_NO_TIME */
 	uint64_t line;	     /* of the first; 0 */
-	bool unsure;	     /* a loss may hide a change */
+	/* So often one of its vCPUs had faulted for another page in between: where no event tells
+	 * of sptes, those may have changed, as under dirty logging. */
+	uint64_t elsewhere;
+	bool unsure; /* a loss may hide a change */
 };
 
 struct hot_gap {
@@ -87,13 +90,21 @@ struct hot_userspace {
 	uint64_t by_reason[41]; /* KVM_EXIT_...; the last: others, errors and signals */
 };
 #define HOT_STORM	   100000 /* exits to user space per second */
+#define HOT_STORM_LEAST	   3	  /* exits in all; fewer are no rate */
 #define HOT_WINDOW_NS	   10000000ull
 #define HOT_PROGRESS_STALL 1000000000ull /* a longer hole among the faults of a range */
+
+/* Whether it is a loop for certain: no loss and no change that nobody recorded can explain it. */
+struct hotspots;
+bool hotspots_loop_is_sure(const struct hotspots *h, const struct hot_loop *l);
 
 struct hotspots {
 	struct host_counts counts;
 	uint64_t events, kvm_events, losses, lost; /* lost: as far as it was said */
 	bool lost_unknown;			   /* some loss has no count */
+	uint64_t lost_chunks;			   /* perf's, which are no events */
+	bool header_loss; /* the header says how many are lost in all, which is @lost */
+	uint64_t lost_in_all;
 	struct host_threads_totals totals;
 	struct top spots, loops, stalls, range_gaps, thread_gaps, culprits;
 	struct hot_stalls by_kind[HOST_N_STALLS];
@@ -101,8 +112,8 @@ struct hotspots {
 	uint64_t faults, outside;	       /* outside of the ranges */
 	uint64_t spte_events;
 	uint64_t keys, dropped_keys, dropped_at_most; /* there; let go; faults of one, at most */
-	uint64_t n_loops;
-	bool scheduled, woken, contended; /* such events are in the trace */
+	uint64_t n_loops, n_elsewhere;		      /* of them with faults elsewhere in between */
+	bool scheduled, woken, contended;	      /* such events are in the trace */
 	bool storm, storm_window;
 };
 

@@ -88,7 +88,8 @@ static json_t *loops_json(const struct hotspots *h)
 		json_put(o, "first_ns", time_or_null(l->begin));
 		json_put(o, "last_ns", time_or_null(l->end));
 		json_put(o, "line", l->line ? json_u64(l->line) : json_null());
-		json_put(o, "cannot_tell", json_boolean(l->unsure));
+		json_put(o, "elsewhere", json_u64(l->elsewhere));
+		json_put(o, "cannot_tell", json_boolean(!hotspots_loop_is_sure(h, l)));
 		json_array_append_new(a, o);
 	}
 	return a;
@@ -244,6 +245,7 @@ json_t *hotspots_json(const char *path, const struct hotspots *h)
 	json_put(o, "elisions", json_u64(h->counts.elisions));
 	json_put(o, "losses", json_u64(h->losses));
 	json_put(o, "lost_events", h->lost_unknown ? json_null() : json_u64(h->lost));
+	json_put(o, "lost_chunks", json_u64(h->lost_chunks));
 	json_put(o, "first_ns", time_or_null(h->totals.first));
 	json_put(o, "last_ns", time_or_null(h->totals.last));
 	json_put(o, "backwards", json_u64(h->totals.backwards));
@@ -256,6 +258,7 @@ json_t *hotspots_json(const char *path, const struct hotspots *h)
 	json_put(o, "missed_at_most", json_u64(h->dropped_at_most));
 	json_put(o, "hotspots", spots_json(h));
 	json_put(o, "loops_found", json_u64(h->n_loops));
+	json_put(o, "loops_with_faults_elsewhere", json_u64(h->n_elsewhere));
 	json_put(o, "loops", loops_json(h));
 	json_put(o, "stalls", stalls_json(h));
 	json_put(o, "stalls_by_kind", kinds_json(h));

@@ -17,6 +17,7 @@
 #define MAX_GROUPS  16384
 #define MAX_LEVELS  5
 #define PLACES_BITS 16
+#define VCPUS	    1024 /* places of what each faulted for last */
 
 struct group_key {
 	uint64_t gva, gfn, rip, code;
@@ -33,19 +34,25 @@ struct group {
 
 struct loops {
 	struct top *found;
-	uint64_t *n_found;
+	uint64_t *n_found, *n_elsewhere;
+	struct last {
+		bool there;
+		int64_t vcpu;
+		uint64_t gva, gfn;
+	} last[VCPUS];
 	struct group *by_key, *oldest;
 	uint64_t changes;
 	uint64_t changed[MAX_LEVELS][1 << PLACES_BITS];
 };
 
-struct loops *loops_create(struct top *found, uint64_t *n_found)
+struct loops *loops_create(struct top *found, uint64_t *n_found, uint64_t *n_elsewhere)
 {
 	struct loops *l = calloc(1, sizeof(*l));
 
 	if (l) {
 		l->found = found;
 		l->n_found = n_found;
+		l->n_elsewhere = n_elsewhere;
 	}
 	return l;
 }
@@ -105,6 +112,7 @@ static void tell(struct loops *l, const struct group *g)
 	if (!is_loop(&g->loop))
 		return;
 	++*l->n_found;
+	*l->n_elsewhere += g->loop.elsewhere > 0;
 	top_offer(l->found, &g->loop);
 }
 
@@ -118,7 +126,19 @@ static void begin(struct group *g, const struct hot_fault *f)
 				    .line = f->e->line};
 }
 
-static void take_part(struct hot_loop *l, int64_t vcpu)
+/* Whether the vCPU's last fault was for another page; this one is the last from now on. Two vCPUs
+ * of one place are each other's elsewhere. */
+static bool was_elsewhere(struct loops *l, const struct hot_fault *f)
+{
+	struct last *last = &l->last[(uint64_t)f->vcpu % VCPUS];
+	bool same =
+		last->there && last->vcpu == f->vcpu && last->gva == f->gva && last->gfn == f->gfn;
+
+	*last = (struct last){true, f->vcpu, f->gva, f->gfn};
+	return !same;
+}
+
+static void take_part(struct hot_loop *l, int64_t vcpu, bool elsewhere)
 {
 	unsigned i = 0;
 
@@ -130,6 +150,8 @@ static void take_part(struct hot_loop *l, int64_t vcpu)
 	}
 	if (i == l->n_vcpus)
 		l->vcpu[l->n_vcpus++] = vcpu;
+	else
+		l->elsewhere += elsewhere;
 	l->times[i]++;
 }
 
@@ -188,7 +210,7 @@ int loops_fault(struct loops *l, const struct host_threads *t, const struct hot_
 		}
 	}
 	g->loop.faults++;
-	take_part(&g->loop, f->vcpu);
+	take_part(&g->loop, f->vcpu, was_elsewhere(l, f));
 	g->loop.end = f->e->time_ns;
 	g->change = change;
 	g->mark = host_threads_mark(t);

@@ -36,7 +36,7 @@ void culprits_free(struct culprits *c);
 int culprits_stall(struct culprits *c, const struct host_stall *s);
 void culprits_end(struct culprits *c);
 
-struct loops *loops_create(struct top *found, uint64_t *n_found);
+struct loops *loops_create(struct top *found, uint64_t *n_found, uint64_t *n_elsewhere);
 void loops_free(struct loops *l);
 int loops_fault(struct loops *l, const struct host_threads *t, const struct hot_fault *f);
 void loops_change(struct loops *l, uint64_t gfn, unsigned level);

@@ -112,10 +112,16 @@ static int print_spots(const struct hotspots *h, FILE *to)
 
 static void print_loops(const struct hotspots *h, FILE *to)
 {
+	bool more = false;
+
 	for (size_t i = 0; i < h->loops.n; i++) {
 		const struct hot_loop *l = top_item(&h->loops, i);
 		char n[OUT_TEXT], time[OUT_TEXT];
 
+		if (!l->unsure && !hotspots_loop_is_sure(h, l)) {
+			more = true;
+			continue;
+		}
 		fprintf(to, "%s: vCPU", l->unsure ? "Cannot tell" : "No-progress loop");
 		for (unsigned k = 0; k < l->n_vcpus; k++) {
 			if (l->vcpu[k] >= 0)
@@ -134,9 +140,15 @@ static void print_loops(const struct hotspots *h, FILE *to)
 				: ", and no spte changed\n",
 		      to);
 	}
-	if (h->n_loops > h->loops.n)
-		fprintf(to, "%" PRIu64 " loops in all\n", h->n_loops);
-	if (h->n_loops && !h->spte_events)
+	if (!more && h->n_loops > h->loops.n)
+		fprintf(to, "%" PRIu64 " such series of faults in all\n", h->n_loops);
+	if (more)
+		fprintf(to,
+			"Cannot tell: %" PRIu64 " series of faults for one page at one rip, with "
+			"faults for other pages in between; no event\ntells of sptes, which have "
+			"changed if this is dirty logging: record kvmmmu:*, too\n",
+			h->n_elsewhere);
+	else if (h->n_loops && !h->spte_events)
 		fputs("No event of this trace tells of sptes: if kvmmmu:* was not recorded, they "
 		      "may have changed.\n",
 		      to);
@@ -202,12 +214,14 @@ static void print_findings(const struct hotspots *h, FILE *to)
 				      : "; no reset is in the trace\n",
 			      to);
 	}
-	if (h->losses)
+	if (h->lost || h->lost_unknown)
 		fprintf(to,
-			"Lost: %s%s events, in %" PRIu64 " place%s; intervals that span one "
-			"are not counted\n",
+			"Lost: %s%s events, told in %" PRIu64
+			" place%s; intervals that span one are not counted\n",
 			h->lost_unknown ? "at least " : "", out_u64(n, h->lost), h->losses,
 			h->losses == 1 ? "" : "s");
+	if (h->lost_chunks)
+		fprintf(to, "Lost: %s chunks of events\n", out_u64(n, h->lost_chunks));
 }
 
 /* ---- stalls and gaps ---- */
@@ -257,8 +271,14 @@ static int print_kinds(const struct hotspots *h, FILE *to)
 {
 	static const char *const heads[] = {"Stalls",	       "number",      "total", "longest",
 					    "open at the end", "cannot tell", NULL};
-	struct table *t = table_create("lrrrrr");
+	struct table *t;
+	uint64_t all = 0;
 
+	for (int k = 0; k < HOST_N_STALLS; k++)
+		all += h->by_kind[k].n + h->by_kind[k].open + h->by_kind[k].unsure;
+	if (!all)
+		return 0;
+	t = table_create("lrrrrr");
 	heading(t, heads);
 	for (int k = 0; t && k < HOST_N_STALLS; k++) {
 		const struct hot_stalls *s = &h->by_kind[k];
@@ -373,7 +393,7 @@ int hotspots_print(const char *path, const struct hotspots *h, FILE *to)
 	if (h->outside)
 		fprintf(to, "%s faults outside of the ranges\n", out_u64(a, h->outside));
 	if (h->totals.backwards)
-		fprintf(to, "%s records are earlier than their thread's last one\n",
+		fprintf(to, "Earlier than their thread's last record: %s\n",
 			out_u64(a, h->totals.backwards));
 	if (h->dropped_keys)
 		fprintf(to,

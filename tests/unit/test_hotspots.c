@@ -274,6 +274,31 @@ static void a_loop_over_a_loss_cannot_be_told(void)
 	hotspots_free(&h);
 }
 
+/* A store loop under dirty logging, whose sptes nobody recorded, looks the same from afar. */
+static void faults_elsewhere_in_between(void)
+{
+#define PAGE(ns, page)                                                                             \
+	"q 7 0 " #ns " kvm_page_fault vcpu=0 rip=4 address=" #page "000 error_code=2\n"
+#define ROUNDS                                                                                     \
+	PAGE(1, 0x5)                                                                               \
+	PAGE(2, 0x6) PAGE(3, 0x5) PAGE(4, 0x6) PAGE(5, 0x5) PAGE(6, 0x7) PAGE(7, 0x7) PAGE(8, 0x7)
+	find(ROUNDS);
+	EQ(h.n_loops, 2);
+	EQ(h.n_elsewhere, 1);
+	EQ(loop(0)->gfn, 7);
+	EQ(loop(0)->elsewhere, 0);
+	CU_ASSERT_TRUE(hotspots_loop_is_sure(&h, loop(0)));
+	EQ(loop(1)->gfn, 5);
+	EQ(loop(1)->elsewhere, 2);
+	CU_ASSERT_FALSE(hotspots_loop_is_sure(&h, loop(1)));
+	hotspots_free(&h);
+	/* sptes are recorded, and none of these pages' changed */
+	find(ROUNDS "m 5 1 9 kvm_tdp_mmu_spte_changed gfn=0x99 level=1\n");
+	EQ(loop(1)->gfn, 5);
+	CU_ASSERT_TRUE(hotspots_loop_is_sure(&h, loop(1)));
+	hotspots_free(&h);
+}
+
 /* ---- storms, gaps, culprits ---- */
 
 /* 1001 exits in a window of 10 ms are more than 100,000 a second; 1000 are not. */
@@ -444,6 +469,7 @@ static CU_TestInfo tests[] = {
 	{"three_times_the_same_is_a_loop", three_times_the_same_is_a_loop},
 	{"several_vcpus_once_each_are_none", several_vcpus_once_each_are_none},
 	{"a_change_in_between_is_progress", a_change_in_between_is_progress},
+	{"faults_elsewhere_in_between", faults_elsewhere_in_between},
 	{"a_loop_over_a_loss_cannot_be_told", a_loop_over_a_loss_cannot_be_told},
 	{"storms", storms},
 	{"the_longest_gap_of_a_range", the_longest_gap_of_a_range},

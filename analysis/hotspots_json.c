@@ -271,6 +271,9 @@ json_t *hotspots_json(const char *path, const struct hotspots *h)
 	return o;
 }
 
+#define csv_maybe(c, there, format, value)                                                         \
+	((there) ? csv_field(c, format, value) : csv_text(c, NULL))
+
 void hotspots_csv(const struct hotspots *h, FILE *to)
 {
 	static const char *const heads[] = {
@@ -287,17 +290,14 @@ void hotspots_csv(const struct hotspots *h, FILE *to)
 		const uint64_t counts[] = {s->faults,	s->reads,	 s->writes, s->fetches,
 					   s->spurious, s->spte_changes, s->mmio};
 
-		if (s->key.vcpu >= 0)
-			csv_field(&c, "%" PRId64, s->key.vcpu);
-		else
-			csv_text(&c, NULL);
-		csv_field(&c, s->key.gva ? "" : "0x%" PRIx64, s->key.gfn);
-		csv_field(&c, s->key.gva ? "0x%" PRIx64 : "", s->key.gfn << 12);
+		csv_maybe(&c, s->key.vcpu >= 0, "%" PRIu64, (uint64_t)s->key.vcpu);
+		csv_maybe(&c, !s->key.gva, "0x%" PRIx64, s->key.gfn);
+		csv_maybe(&c, s->key.gva, "0x%" PRIx64, s->key.gfn << 12);
 		for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
 			csv_field(&c, "%" PRIu64, counts[k]);
-		csv_field(&c, s->periods ? "%" PRIu64 : "", s->period_ns);
-		csv_field(&c, s->first != HOST_NO_TIME ? "%" PRIu64 : "", s->first);
-		csv_field(&c, s->last != HOST_NO_TIME ? "%" PRIu64 : "", s->last);
+		csv_maybe(&c, s->periods, "%" PRIu64, s->period_ns);
+		csv_maybe(&c, s->first != HOST_NO_TIME, "%" PRIu64, s->first);
+		csv_maybe(&c, s->last != HOST_NO_TIME, "%" PRIu64, s->last);
 		csv_field(&c, "%" PRIu64, s->missed);
 		csv_end_row(&c);
 	}

@@ -102,7 +102,8 @@ static int print_spots(const struct hotspots *h, FILE *to)
 		table_cell(t, "%s", out_u64(buf, s->mmio));
 		table_cell(t, "%s%s", s->periods && !s->exact ? "~" : "",
 			   s->periods ? ns_text(buf, s->period_ns) : "");
-		table_cell(t, s->missed ? "<= %s" : "", out_u64(buf, s->missed));
+		table_cell(t, "%s%s", s->missed ? "<= " : "",
+			   s->missed ? out_u64(buf, s->missed) : "");
 	}
 	fputc('\n', to);
 	return finish(t, to);
@@ -333,7 +334,10 @@ static void gap_cells(struct table *t, const struct host_gap *g)
 	table_cell(t, "%s%s", g->unsure ? "? " : "", ns_text(buf, g->end - g->begin));
 	table_cell(t, "%s", at_text(buf, g->begin));
 	table_cell(t, "%s", at_text(buf, g->end));
-	table_cell(t, g->line ? "%" PRIu64 : "", g->line);
+	if (g->line)
+		table_cell(t, "%" PRIu64, g->line);
+	else
+		table_cell(t, "%s", "");
 }
 
 static int print_gaps(const struct hotspots *h, FILE *to)

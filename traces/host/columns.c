@@ -74,6 +74,10 @@ static bool task(struct host_event *e, const char *p, const char *end, bool *das
 
 	e->tid = e->tgid = -1;
 	*dash = false;
+	/* "trace.dat:  ": which of several files or buffers it is of */
+	d = to_blank(p, end);
+	if (d < end && d[-1] == ':' && end - d > 1)
+		p = skip_blanks(d, end);
 	while (b > p && is(b[-1], CHAR_BLANK))
 		b--;
 	if (b > p && b[-1] == ')') {

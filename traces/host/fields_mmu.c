@@ -14,25 +14,28 @@
 	{                                                                                          \
 		STEP_PFERR, HOST_F_error_code, sizeof(s) - 1, s                                    \
 	}
-/* Levels of 3.x and later, with or without the size of an entry. */
-#define PAGE_LEVEL L("sp gen "), X(gen), L("gfn "), X(gfn), L("l"), D(level)
+/* Levels of 3.x and later, with or without the size of an entry; the generation is hex to 5.3. */
+#define PAGE_LEVEL(gen) L("sp gen "), gen, L("gfn "), X(gfn), L("l"), D(level)
 #define PAGE_END                                                                                   \
 	L("q"), D(quadrant), PUT(direct, 0), ROLE("root "), L("root "), D(root_count),             \
 		ONE(unsync, 2, "sync,unsync")
-#define PAGE_NEW PAGE_LEVEL, D(gpte_bytes), L("-byte "), PAGE_END
-#define PAGE_PAE PAGE_LEVEL, ROLE("q"), PAGE_END
+#define PAGE_NEW PAGE_LEVEL(D(gen)), D(gpte_bytes), L("-byte "), PAGE_END
+#define PAGE_PAE PAGE_LEVEL(X(gen)), ROLE("q"), PAGE_END
 /* 2.6.3x */
 #define PAGE_OLD	L("sp gen "), X(gen), L("gfn "), X(gfn), D(level), ROLE("q"), PAGE_END
 #define PAGE_PLUGIN_OLD L("sp gfn "), X(gfn), D(level), L("/"), D_, PAGE_END
 #define PAGE_PLUGIN	L("sp gfn "), X(gfn), D(level), ROLE("q"), PAGE_END
-#define CREATED		ONE(created, 2, "existing,new")
+/* prepare_zap_page, whose record has the role alone */
+#define PAGE_PLUGIN_ROLE D(level), ROLE("q"), PAGE_END
+#define CREATED		 ONE(created, 2, "existing,new")
 
 #define PAGE_EVENT(name)                                                                           \
 	{                                                                                          \
 		name,                                                                              \
 		{                                                                                  \
 			LAYOUT(PAGE_NEW), LAYOUT(PAGE_PAE), LAYOUT(PAGE_OLD),                      \
-				LAYOUT(PAGE_PLUGIN_OLD), LAYOUT(PAGE_PLUGIN)                       \
+				LAYOUT(PAGE_PLUGIN_OLD), LAYOUT(PAGE_PLUGIN),                      \
+				LAYOUT(PAGE_PLUGIN_ROLE)                                           \
 		}                                                                                  \
 	}
 
@@ -75,7 +78,7 @@ const struct grammar host_grammars_mmu[] = {
 	 {LAYOUT(L("as id "), D(as_id), L("gfn "), X(gfn), L("level "), D(level), L("old_spte "),
 		 X(old), L("new_spte "), X(new))}},
 	{"kvm_mmu_zap_all_fast",
-	 {LAYOUT(L("kvm-mmu-valid-gen "), X(gen), L("used_pages "), X(count))}},
+	 {LAYOUT(L("kvm-mmu-valid-gen "), D(gen), L("used_pages "), X(count))}},
 	{"kvm_mmu_invalidate_zap_all_pages",
 	 {LAYOUT(L("kvm-mmu-valid-gen "), X(gen), L("used_pages "), X(count))}},
 	{"kvm_unmap_hva_range",

@@ -156,6 +156,8 @@ struct matched grammar_match(const struct grammar *g, const char *p, const char 
 				     .foreign = c.foreign,
 				     .needs_next = c.cut_number};
 		memcpy(m.more, c.more, sizeof(m.more));
+		if (got == OK && m.rest < end && m.rest == c.p)
+			m.how = MATCH_BAD; /* glued to the last field */
 		if (m.how == MATCH_WHOLE && m.rest == end && !m.foreign) {
 			*first = i;
 			return m;
@@ -182,57 +184,4 @@ struct matched grammar_match(const struct grammar *g, const char *p, const char 
 	if (best.how == MATCH_WHOLE)
 		*first = best_i;
 	return best;
-}
-
-/* ---- name=value ---- */
-
-static const struct raw_field {
-	uint8_t event, field;
-	const char *name;
-} raw_fields[] = {
-#define FIELD(event, name, field) {HOST_##event, HOST_F_##field, name},
-#include "traces/host/dat_fields.def"
-};
-
-static void raw_put(struct host_event *e, const char *name, const char *eq, uint64_t v)
-{
-	if (equals(name, eq, "vcpu_id") || equals(name, eq, "vcpu"))
-		host_set(e, HOST_F_vcpu, v);
-	for (size_t i = 0; i < sizeof(raw_fields) / sizeof(*raw_fields); i++)
-		if (raw_fields[i].event == e->id && equals(name, eq, raw_fields[i].name))
-			host_set(e, raw_fields[i].field, v);
-}
-
-struct matched grammar_raw(const char *p, const char *end, struct host_event *e)
-{
-	struct matched m = {.how = MATCH_WHOLE};
-	bool some = false;
-
-	for (p = skip_blanks(p, end); p < end; p = skip_blanks(p, end)) {
-		const char *eq = skip(p, end, CHAR_NAME), *v, *q, *stop = to_blank(p, end);
-		uint64_t value;
-		bool fits, minus;
-
-		if (eq == p || eq == end || *eq != '=') {
-			/* a value may have blanks in it: ARRAY[0b, 00] */
-			if (!some) {
-				m.how = MATCH_BAD;
-				break;
-			}
-			p = stop;
-			continue;
-		}
-		some = true;
-		v = eq + 1;
-		minus = v < stop && *v == '-';
-		q = begins(v, stop, "0x") ? read_hex(v + 2, stop, &value, &fits)
-					  : read_dec(v + minus, stop, &value, &fits);
-		if (q > v && fits && step_ends(&(struct cursor){.end = stop}, q))
-			raw_put(e, p, eq, minus ? -value : value);
-		p = stop;
-	}
-	if (!some)
-		m.how = MATCH_BAD;
-	m.rest = m.how == MATCH_WHOLE ? end : p;
-	return m;
 }

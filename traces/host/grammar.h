@@ -68,8 +68,9 @@ struct matched {
 struct matched grammar_match(const struct grammar *g, const char *p, const char *end, bool tolerant,
 			     uint8_t *first, struct host_event *e);
 
-/* The fields of "name=value name=value", by the kernel's names; a text of nothing else is WHOLE. */
-struct matched grammar_raw(const char *p, const char *end, struct host_event *e);
+/* The fields of "name=value name=value" by the kernel's names (raw.c); WHOLE or BAD. @decimal: all
+ * numbers without 0x are, else those are hex that the event's usual text has as bare hex. */
+struct matched grammar_raw(const char *p, const char *end, bool decimal, struct host_event *e);
 
 /* The macros that grammars are written in. */
 #define L(s)                                                                                       \

@@ -78,6 +78,13 @@ static bool stack_name(const char *p, size_t len)
 	return equals(p, p + len, "kernel_stack") || equals(p, p + len, "user_stack");
 }
 
+/* Their texts are beyond libtraceevent, which prints all of their fields as decimals. */
+static bool page_role(enum host_event_id id)
+{
+	return id == HOST_kvm_mmu_get_page || id == HOST_kvm_mmu_sync_page ||
+	       id == HOST_kvm_mmu_unsync_page || id == HOST_kvm_mmu_prepare_zap_page;
+}
+
 static void fields(struct record_name *n, const char *p, const char *end, bool tolerant,
 		   struct record *r)
 {
@@ -89,7 +96,7 @@ static void fields(struct record_name *n, const char *p, const char *end, bool t
 	p = skip_blanks(p, end);
 	if (p < end && *p == '[' && begins(p, end, failed)) {
 		e->damaged = true;
-		(void)grammar_raw(p + strlen(failed), end, e);
+		(void)grammar_raw(p + strlen(failed), end, true, e);
 		r->how = RECORD_WHOLE;
 		return;
 	}
@@ -110,7 +117,7 @@ static void fields(struct record_name *n, const char *p, const char *end, bool t
 		}
 		e->have = 0;
 		e->reason.len = 0;
-		raw = grammar_raw(p, end, e);
+		raw = grammar_raw(p, end, page_role(e->id), e);
 		r->how = raw.how == MATCH_WHOLE ? RECORD_WHOLE
 			 : m.how == MATCH_CUT	? RECORD_CUT
 						: RECORD_BAD;

@@ -110,7 +110,10 @@ static enum got reason(struct cursor *c)
 	}
 	c->p = p;
 	p = skip_blanks(p, c->end);
-	if (begins(p, c->end, "FAILED_VMENTRY")) {
+	if (begins(p, c->end, "excp ") || equals(p, c->end, "excp")) { /* SVM's "PF excp" */
+		c->p = p + strlen("excp");
+		e->reason.len = c->p - from;
+	} else if (begins(p, c->end, "FAILED_VMENTRY")) {
 		c->p = p + strlen("FAILED_VMENTRY");
 	} else if (p < c->end && *p == '(' && equals(from, to, "UNKNOWN")) {
 		const char *q = read_dec(p + 1, c->end, &v, &fits);

@@ -3,6 +3,7 @@
 
 #include "traces/host/chars.h"
 
+#define COMM_MAX 16 /* with the byte for its NUL, which some programs fill */
 #define TASK_MAX 64 /* bytes in front of the CPU: 16 of comm, blanks, pid, tgid */
 
 static const uint64_t power10[] = {1,	   10,	    100,      1000,	 10000,
@@ -157,7 +158,7 @@ enum columns columns_bracket(struct host_event *e, const char *line, const char 
 		if (cpu_end > q + 1 && cpu_end < end && *cpu_end == ']' && cpu_end - q < 8)
 			break;
 	}
-	if (!task(e, p, q, &dash))
+	if (!task(e, p, q, &dash) || e->comm.len > COMM_MAX)
 		return COLUMNS_NO;
 	e->cpu = cpu;
 	q = skip_blanks(cpu_end + 1, end);
@@ -213,7 +214,8 @@ static bool front(struct host_event *e, const char *p, const char *end, bool *su
 			return true;
 		}
 	}
-	if (!task(e, p, b, &dash) || e->comm.len > 24)
+	if (!task(e, p, b, &dash) || e->comm.len > COMM_MAX ||
+	    memchr(e->comm.at, '[', e->comm.len) || memchr(e->comm.at, ']', e->comm.len))
 		return false;
 	*sure = dash;
 	return true;

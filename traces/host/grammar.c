@@ -111,6 +111,12 @@ static enum got layout(struct cursor *c, const struct step *s)
 		if (got != OK && opt) {
 			if (got == CUT && before < c->end)
 				return CUT;
+			if (must && got == BAD && c->tolerant)
+				got = step_over(c, s);
+			if (must && got == OK) {
+				must = false;
+				continue;
+			}
 			if (must)
 				return got;
 			c->p = before;

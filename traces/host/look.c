@@ -159,6 +159,13 @@ void text_look(struct text *t, const char *line, size_t len, bool last, struct l
 	}
 }
 
+void text_look_cut(struct text *t, const char *line, size_t len, struct look *l)
+{
+	record_read_damaged(&t->names, line, len, t->scratch, &t->r);
+	if (t->r.how == RECORD_WHOLE)
+		from_record(t, false, l);
+}
+
 bool text_starts(struct text *t, const char *line, size_t len, struct look *l)
 {
 	*l = (struct look){0};

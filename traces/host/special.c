@@ -13,11 +13,13 @@ static bool take(const char **p, const char *end, const char *s)
 
 static bool take_number(const char **p, const char *end, uint64_t *out)
 {
+	uint64_t v;
 	bool fits;
-	const char *q = read_dec(*p, end, out, &fits);
+	const char *q = read_dec(*p, end, &v, &fits);
 
 	if (q == *p || !fits)
 		return false;
+	*out = v;
 	*p = q;
 	return true;
 }

@@ -16,6 +16,10 @@ static enum got lit(struct cursor *c, const struct step *s)
 			p = skip_blanks(p, end);
 			continue;
 		}
+		if (p == end && c->tolerant && l + 1 == stop && (*l == ']' || *l == ')')) {
+			c->foreign++;
+			break;
+		}
 		if (p == end)
 			return CUT;
 		if (*p != *l)

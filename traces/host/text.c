@@ -27,6 +27,8 @@ static int flush(struct text *t, bool last)
 	if (t->pending_soft && lines == 1)
 		t->joined[len++] = '='; /* it was no soft break */
 	text_look(t, t->joined, len, last, &l);
+	if (l.what == LOOK_RECORD && l.match == TEXT_CUT && !last)
+		text_look_cut(t, t->joined, len, &l);
 	if (lines > 1 && l.what == LOOK_RECORD && t->pending_soft)
 		t->transport.quoted_printable = true;
 	return text_tell(t, &l, t->joined, len, lines, t->pending_number, last);
@@ -67,7 +69,9 @@ static bool joins(struct text *t, const struct look *was, bool was_any, const st
 		return soft;
 	if (with->what == LOOK_TABLE)
 		return false;
-	if (with->what == LOOK_TASK || with->match == TEXT_NO)
+	if (with->match == TEXT_NO)
+		return false;
+	if (with->what == LOOK_TASK)
 		return soft;
 	if (was_any)
 		return soft || (own->what != LOOK_TASK && wrapped_here(t, next));

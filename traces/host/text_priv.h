@@ -71,6 +71,8 @@ struct text {
 
 /* What the line is. Fills t->r for records. @last: the file ends behind it, without a newline. */
 void text_look(struct text *t, const char *line, size_t len, bool last, struct look *l);
+/* A record that ends too early, and that nothing goes on with: it may only lack a bracket. */
+void text_look_cut(struct text *t, const char *line, size_t len, struct look *l);
 /* Whether the line begins something itself, whatever it might go on with. */
 bool text_starts(struct text *t, const char *line, size_t len, struct look *l);
 

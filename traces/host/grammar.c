@@ -123,9 +123,7 @@ static enum got layout(struct cursor *c, const struct step *s)
 			s = opt;
 			continue;
 		}
-		if (got == BAD && c->tolerant)
-			got = step_over(c, s);
-		else if (got == CUT && c->tolerant && closing(s))
+		if (c->tolerant && (got == BAD || (got == CUT && closing(s))))
 			got = step_over(c, s);
 		if (got != OK)
 			return got;

@@ -151,21 +151,22 @@ static bool room(const struct event_block *b, size_t text)
 static uint64_t context_of(struct event_block *b, const struct host_event *e)
 {
 	uint32_t mask = (1u << CONTEXT_HASH_BITS) - 1, h;
-	size_t len = cut(e->comm);
+	const char *comm = e->comm.at ? e->comm.at : "";
+	size_t len = e->comm.at ? cut(e->comm) : 0;
 	uint64_t first = 0;
 
-	memcpy(&first, e->comm.at ? e->comm.at : "", len < 8 ? len : 8);
+	memcpy(&first, comm, len < 8 ? len : 8);
 	h = mix(mix(mix(e->tid, e->cpu), e->tgid), first) & mask;
 	for (; b->context_hash[h]; h = (h + 1) & mask) {
 		const struct event_context *c = &b->context[b->context_hash[h] - 1];
 		const struct event_string *s = c->comm ? &b->string[c->comm - 1] : NULL;
 
 		if (c->tid == e->tid && c->cpu == e->cpu && c->tgid == e->tgid &&
-		    (s ? s->len == len && !memcmp(b->text_own + s->at, e->comm.at, len) : !len))
+		    (s ? s->len == len && !memcmp(b->text_own + s->at, comm, len) : !len))
 			return b->context_hash[h] - 1;
 	}
-	b->context[b->n_contexts] = (struct event_context){e->tid, e->tgid, e->cpu,
-							   len ? intern(b, e->comm.at, len) : 0};
+	b->context[b->n_contexts] =
+		(struct event_context){e->tid, e->tgid, e->cpu, len ? intern(b, comm, len) : 0};
 	b->context_hash[h] = ++b->n_contexts;
 	return b->n_contexts - 1;
 }
@@ -258,7 +259,7 @@ bool event_block_add_event(struct event_block *b, const struct host_event *e)
 
 	if (!room(b, cut(e->comm) + cut(e->name) + cut(e->reason)))
 		return false;
-	if (id_name.len == name.len && !memcmp(own, name.at, name.len))
+	if (own && id_name.len == name.len && !memcmp(own, name.at, name.len))
 		name.len = 0;
 	key.kind = EVENT_ROW_EVENT;
 	key.flags = (e->damaged ? SHAPE_DAMAGED : 0) | (e->role_unreliable ? SHAPE_UNRELIABLE : 0);

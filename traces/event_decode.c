@@ -325,11 +325,12 @@ static void next_plain(const struct event_block *b, const struct event_shape *s,
 		else if (c >= COLUMN_RESULT && c - COLUMN_RESULT < n_event_result_columns)
 			set_word(&row->result, &event_result_columns[c - COLUMN_RESULT], v[k]);
 	}
-	if (row->kind == EVENT_ROW_RESULT && name.len < sizeof(row->result.dat.compression))
-		memcpy(row->result.dat.compression, name.len ? name.at : "", name.len);
+	if (row->kind == EVENT_ROW_RESULT && name.at &&
+	    name.len < sizeof(row->result.dat.compression))
+		memcpy(row->result.dat.compression, name.at, name.len);
 	row->table = name;
 	row->section = HOST_N_KINDS;
-	for (unsigned i = 0; row->kind == EVENT_ROW_SECTION && i < HOST_N_KINDS; i++) {
+	for (unsigned i = 0; row->kind == EVENT_ROW_SECTION && name.at && i < HOST_N_KINDS; i++) {
 		const char *known = host_kind_name((enum host_kind)i);
 
 		if (strlen(known) == name.len && !memcmp(known, name.at, name.len))

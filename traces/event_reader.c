@@ -114,7 +114,9 @@ static int deliver(const struct event_row *row, const struct host_sink *s, struc
 		return 0;
 	case EVENT_ROW_TABLE:
 		r->counts.rows++;
-		return tables ? tables_take_row(tables, row->table.at, row->table.len) : 0;
+		return tables && row->table.at
+			       ? tables_take_row(tables, row->table.at, row->table.len)
+			       : 0;
 	default:
 		take_result(r, &row->result);
 		return 0;
@@ -141,7 +143,7 @@ int host_read_native_fd(int fd, const char *name, const void *head, size_t len,
 	}
 	if (!ret)
 		ret = event_reader_open(r, &e);
-	while (!ret && (ret = event_reader_next(e, &row)) > 0) {
+	while (!ret && e && (ret = event_reader_next(e, &row)) > 0) {
 		ret = deliver(&row, sink, opts->tables, result);
 		if (ret == KVMSIM_ENOMEM)
 			ret = reader_no_memory(r);

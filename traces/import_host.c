@@ -313,8 +313,10 @@ static int import_several(struct import_host_file *files, size_t n,
 {
 	struct part *part = calloc(n, sizeof(*part));
 	struct importer im = {.w = NULL};
-	int ret = part ? 0 : kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", out_path);
+	int ret = 0;
 
+	if (!part)
+		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: out of memory", out_path);
 	for (size_t k = 0; !ret && k < n; k++)
 		ret = make_part(&part[k], &files[k], k, out_path, o, errors, &im);
 	ret = ret ? ret : create(&im, o, out_path, errors);
@@ -331,7 +333,7 @@ static int import_several(struct import_host_file *files, size_t n,
 		ret = trace_finish(im.w, NULL);
 	else
 		trace_abort(im.w);
-	for (size_t k = 0; part && k < n; k++) {
+	for (size_t k = 0; k < n; k++) {
 		event_reader_close(part[k].rows);
 		trace_close(part[k].r);
 		if (part[k].path)

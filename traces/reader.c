@@ -294,8 +294,8 @@ int reader_payload(struct trace_reader *r, uint32_t i, struct block_buffer *buf,
 static int read_block(struct trace_reader *r, uint32_t i, struct guest_op *ops)
 {
 	struct block_buffer buf = {r->stored, r->raw, BLOCK_RAW_MAX};
-	struct block_header h;
-	const uint8_t *raw;
+	struct block_header h = {.n_ops = 0};
+	const uint8_t *raw = NULL;
 	uint32_t kinds = 0;
 	const char *wrong;
 	int ret = reader_payload(r, i, &buf, &h, &raw);

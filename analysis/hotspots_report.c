@@ -113,16 +113,15 @@ static int print_spots(const struct hotspots *h, FILE *to)
 
 static void print_loops(const struct hotspots *h, FILE *to)
 {
-	bool more = false;
+	uint64_t in_all = h->n_loops - (h->spte_events ? 0 : h->n_elsewhere), named = 0;
 
 	for (size_t i = 0; i < h->loops.n; i++) {
 		const struct hot_loop *l = top_item(&h->loops, i);
 		char n[OUT_TEXT], time[OUT_TEXT];
 
-		if (!l->unsure && !hotspots_loop_is_sure(h, l)) {
-			more = true;
+		if (!l->unsure && !hotspots_loop_is_sure(h, l))
 			continue;
-		}
+		named++;
 		fprintf(to, "%s: vCPU", l->unsure ? "Cannot tell" : "No-progress loop");
 		for (unsigned k = 0; k < l->n_vcpus; k++) {
 			if (l->vcpu[k] >= 0)
@@ -141,15 +140,15 @@ static void print_loops(const struct hotspots *h, FILE *to)
 				: ", and no spte changed\n",
 		      to);
 	}
-	if (!more && h->n_loops > h->loops.n)
-		fprintf(to, "%" PRIu64 " such series of faults in all\n", h->n_loops);
-	if (more)
+	if (named && in_all > named)
+		fprintf(to, "Loops in all: %" PRIu64 "\n", in_all);
+	if (!h->spte_events && h->n_elsewhere)
 		fprintf(to,
 			"Cannot tell: %" PRIu64 " series of faults for one page at one rip, with "
 			"faults for other pages in between; no event\ntells of sptes, which have "
 			"changed if this is dirty logging: record kvmmmu:*, too\n",
 			h->n_elsewhere);
-	else if (h->n_loops && !h->spte_events)
+	if (named && !h->spte_events)
 		fputs("No event of this trace tells of sptes: if kvmmmu:* was not recorded, they "
 		      "may have changed.\n",
 		      to);

@@ -59,6 +59,16 @@ ok 'a row per page' [ "$(wc -l <"$dir/out")" -eq 3 ]
 ok 'its fields' says '^1,0x20000,,3,3,0,0,0,0,0,12000,100040027000,100040051000,0$' out
 ok 'from standard input' sh -c "'$kvmsim' hotspots - --json <'$text' | jq -e '.faults == 4' >/dev/null"
 
+# Stores under dirty logging, whose sptes nobody recorded, look like loops from afar: none is named.
+for i in 1 2 3; do
+	for page in 5 6; do
+		printf ' q-7 [000] d.... 1.0000%d%d: kvm_page_fault: vcpu 0 rip 0x4 address 0x000000000000%d000 error_code 0x182\n' $i $page $page
+	done
+done >"$dir/log.txt"
+ok 'dirty logging' run 0 hotspots "$dir/log.txt"
+ok 'it cannot be told' says '^Cannot tell: 2 series of faults' out
+ok 'no loop is named' sh -c "! grep -q '^No-progress loop' '$dir/out'"
+
 # ---- the time line ----
 ok 'a time line' run 0 export "$text" --perfetto "$dir/line.json"
 python3 "$here/timeline.py" "$dir/line.json" >"$dir/facts" 2>"$dir/err"

@@ -116,7 +116,8 @@ static void print_metadata(const char *path, const struct trace_meta *m,
 	printf("%-13s %" PRIu32 "\n", "vCPUs", m->n_vcpus);
 	printf("%-13s %s in %s blocks, %s bytes\n", "Ops", out_u64(a, st->ops),
 	       out_u64(b, st->blocks), out_u64(c, st->bytes));
-	printf("%-13s %s\n", "Instructions", out_u64(a, info->instructions));
+	printf("%-13s %s\n", m->clock == TRACE_CLOCK_INSN ? "Instructions" : "Elapsed",
+	       out_u64(a, info->instructions));
 	printf("%-13s %s, of them full %s\n", "Epochs", out_u64(a, info->n_epochs),
 	       out_u64(b, full_epochs(info)));
 	if (info->outside)
@@ -365,7 +366,8 @@ static int print_json(const char *path, const struct trace_meta *m, const struct
 			json_object_set_new(ops, guest_op_name(k), json_u64(info->ops[k]));
 	json_object_set_new(o, "ops", ops);
 	json_object_set_new(o, "registers", info_registers_json(info, per));
-	json_object_set_new(o, "instructions", json_u64(info->instructions));
+	json_object_set_new(o, m->clock == TRACE_CLOCK_INSN ? "instructions" : "elapsed",
+			    json_u64(info->instructions));
 	json_object_set_new(o, "stores_outside_slots", json_u64(info->outside));
 	json_object_set_new(o, "epochs", json_u64(info->n_epochs));
 	json_object_set_new(o, "full_epochs", json_u64(full_epochs(info)));

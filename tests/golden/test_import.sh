@@ -65,6 +65,9 @@ ok 'slots: what is outside is left out' grep -q '0 of devices, 1 outside the slo
 ok "info of a host's native trace" run 0 info --json "$dir/slots.kvt"
 ok 'what is not recorded is said' grep -q 'accesses without a fault' "$dir/out"
 
+ok 'no instructions where the clock counts ns' sh -c "grep -q '\"elapsed\": 69000' '$dir/out' &&
+	! grep -q '\"instructions\"' '$dir/out'"
+
 # What it cannot answer.
 for verb in replay compare; do
 	policies=mask

@@ -77,6 +77,8 @@ static void test_transport(void)
 static void test_wraps(void)
 {
 	gives("vmm-8 [002] d..1. 1.000001: kvm_entry: vcpu 3, rip\n0x7f00\n", ENTRY, REJOINED(1));
+	gives("[ 8.123441]  vmm-8       2d..1.\n1000001us : kvm_entry: vcpu 3, rip\n0x7f00\n",
+	      ENTRY, REJOINED(1));
 	gives("> vmm-8 [002] d..1.\n> 1.000001: kvm_entry: vcpu\n> 3, rip\n> 0x7f00\n", ENTRY,
 	      REJOINED(1));
 	gives("vmm-8\n[002] d..1. 1.000001: kvm_entry: vcpu 3,\nrip 0x7f00\n", ENTRY, REJOINED(1));
@@ -109,6 +111,83 @@ static void test_wraps(void)
 	gives("vmm-8 [002] d..1. 1.000001: kvm_page_fault: address\ne9000 error_code 6\n"
 	      "vmm-8 [002] d..1. 1.000001: rcu_utilization: Start\ncontext switch\nfoo\n",
 	      FAULT A "rcu_utilization|-|\n", ((struct counted){.unknown = 1, .rejoined = 2}));
+}
+
+/* Breaks lines at blanks so that none is longer than @width, where one can be; quotes them. */
+static size_t wrap(const char *text, size_t width, const char *quote, char *out)
+{
+	size_t len = 0, line = 0;
+
+	for (const char *p = text; *p;) {
+		const char *word = p + strspn(p, " "), *end = word + strcspn(word, " \n");
+
+		if (line && line + (size_t)(end - p) > width) {
+			out[len++] = '\n';
+			line = 0;
+			p = word;
+		}
+		if (!line)
+			len = stpcpy(out + len, quote) - out;
+		memcpy(out + len, p, end - p);
+		len += end - p;
+		line += end - p;
+		p = end;
+		if (*p == '\n') {
+			out[len++] = *p++;
+			line = 0;
+		}
+	}
+	out[len] = 0;
+	return len;
+}
+
+/* A hard wrap of any width, quoted or not, changes nothing of the records. */
+static void test_every_width(void)
+{
+	static const char text[] = ENTRY_LINE
+		"       CPU 2/KVM-812   [061] d..2. 90233.118404: kvm_exit: vcpu 0 reason npf rip "
+		"0xe91c4 info1 0x0000000100000006 info2 0x00000000000e9000 intr_info 0x00000000 "
+		"error_code 0x00000000\n"
+		"vmm-812   [061] d..2. 90233.118405: kvm_exit: reason HLT rip 0xe91c4 info 0 0\n"
+		"vmm-812   [061] d..2. 90233.118406: kvm_inj_virq: IRQ 0xf3 [reinjected]\n"
+		"vmm-812   (    800) [061] d..2. 90233.118407: fast_page_fault: vcpu 1 gva "
+		"3c0d7a10 "
+		"error_code P|W sptep 000000009b3ea41d old 0x860000217f60b73 new 860000217f60b73 "
+		"spurious 1 fixed 0\n"
+		"vmm-812   [061] 90233.118408: kvm_mmu_get_page: existing sp gfn 5d81c 1/4 q1 "
+		"direct --x !pge !nxe root 3 sync\n"
+		"vmm-812   [061] 90233.118409: kvm_mmu_get_page: sp gen 1 gfn e00 l1 8-byte q0 "
+		"direct wux nxe ad root 0 sync new\n"
+		"vmm-812   [061] 90233.118410: sched_switch: prev_comm=a prev_pid=0 prev_prio=120 "
+		"prev_state=R ==> next_comm=vm=west next_pid=2950 next_prio=118\n"
+		"vmm-812   [061] 90233.118411: sched_switch: trace-cmd:129 [120] R ==> "
+		"rcu_preempt:15 [120]\n"
+		"vmm-812   [061] 90233.118412: sched_stat_runtime: comm=a pid=1 runtime=2907118 "
+		"[ns] vruntime=71200418855 [ns]\n"
+		"vmm-812   [061] 90233.118413: kvm_dirty_ring_push: ring 0: dirty 0x8bf reset "
+		"0x500 "
+		"slot 1 offset 0x2b8 ret 0 (used 959)\n"
+		"vmm  812 [061] 90233.118414: kvm:kvm_emulate_insn: 0:ffffffff8146c0a2:8b 40 10 "
+		"(prot64)\n"
+		"vmm-812  2d..1. 8122907114us : kvm_pio: pio_read at 0xcf8 size 4 count 2 val "
+		"0x80001210 (...)\n" FPU_LINE;
+	static const char *const quotes[] = {"", "> ", "> > "};
+	static char want[sizeof(seen.out)], out[2 * sizeof(text) + 1024];
+
+	text_see(&seen, text, sizeof(text) - 1);
+	CU_ASSERT_EQUAL(seen.events, 14);
+	memcpy(want, seen.out, sizeof(want));
+	for (size_t width = 40; width < 200; width++)
+		for (size_t q = 0; q < sizeof(quotes) / sizeof(*quotes); q++) {
+			text_see(&seen, out, wrap(text, width, quotes[q], out));
+			CU_ASSERT_STRING_EQUAL(seen.out, want);
+			CU_ASSERT_EQUAL(seen.result.counts.damaged_lines, 0);
+			CU_ASSERT_EQUAL(seen.result.counts.unknown_lines, 0);
+			if (strcmp(seen.out, want)) {
+				printf("%s\n%s\n%s\n", out, seen.out, want);
+				return;
+			}
+		}
 }
 
 static void test_damage(void)
@@ -305,6 +384,7 @@ static void test_every_byte(void)
 static CU_TestInfo tests[] = {
 	{"mail, terminals and logs", test_transport},
 	{"wraps", test_wraps},
+	{"wraps of every width", test_every_width},
 	{"foreign and cut", test_damage},
 	{"the last line", test_last_line},
 	{"what is refused", test_refusals},

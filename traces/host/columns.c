@@ -163,7 +163,7 @@ enum columns columns_bracket(struct host_event *e, const char *line, const char 
 	e->cpu = cpu;
 	q = skip_blanks(cpu_end + 1, end);
 	if (q == end)
-		return COLUMNS_CUT;
+		return e->tid >= 0 ? COLUMNS_CUT : COLUMNS_NO;
 	if (!is(*q, CHAR_DIGIT)) {
 		n = columns_flags(q, end);
 		if (n) {
@@ -248,7 +248,7 @@ enum columns columns_other(struct host_event *e, const char *line, const char *e
 			continue;
 		if (is(*w, CHAR_DIGIT)) {
 			t = columns_time(e, w, end);
-			if (t == end && next == end && front(e, p, w, sure) && *sure)
+			if (t == end && front(e, p, w, sure) && *sure)
 				return COLUMNS_CUT;
 			if (!t || t == end || !e->time_decimals) {
 				e->time_ns = HOST_NO_TIME;
@@ -271,5 +271,7 @@ enum columns columns_other(struct host_event *e, const char *line, const char *e
 		    task_alone(p, w))
 			return COLUMNS_TASK;
 	}
-	return task_alone(p, end) ? COLUMNS_TASK : COLUMNS_NO;
+	if (task_alone(p, end))
+		return COLUMNS_TASK;
+	return front(e, p, end, sure) && e->flags_width ? COLUMNS_CUT : COLUMNS_NO;
 }

@@ -88,30 +88,3 @@ const struct grammar host_grammars_mmu[] = {
 	{"kvm_test_age_hva", {LAYOUT(L("mmu notifier test age hva: "), X(address))}},
 };
 const size_t host_n_grammars_mmu = sizeof(host_grammars_mmu) / sizeof(*host_grammars_mmu);
-
-#define SCHED(name)                                                                                \
-	{                                                                                          \
-		name,                                                                              \
-		{                                                                                  \
-			LAYOUT(L("comm="), UPTO("pid="), D(pid), L("prio="), D_, OPT(2),           \
-			       L("success="), D_, L("target_cpu="), D(target_cpu)),                \
-				LAYOUT({STEP_COMM_PID, HOST_F_pid, 0, NULL}, L("["), D_, L("]"),   \
-				       OPT(2), L("success="), D_, L("CPU:"), D(target_cpu))        \
-		}                                                                                  \
-	}
-
-const struct grammar host_grammars_rest[] = {
-	{"contention_begin",
-	 {LAYOUT(X(lock_addr), L("(flags="), {STEP_LOCKFLAGS, HOST_F_flags, 0, NULL}, L(")"))}},
-	{"contention_end", {LAYOUT(X(lock_addr), L("(ret="), D(ret), L(")"))}},
-	{"sched_switch",
-	 {LAYOUT(L("prev_comm="), UPTO("prev_pid="), D(prev_pid), L("prev_prio="), D_,
-		 L("prev_state="), FIRST(prev_state), L("==> "), L("next_comm="), UPTO("next_pid="),
-		 D(next_pid), L("next_prio="), D_),
-	  LAYOUT({STEP_COMM_PID, HOST_F_prev_pid, 0, NULL}, L("["), D_, L("]"), FIRST(prev_state),
-		 L("==> "), {STEP_COMM_PID, HOST_F_next_pid, 0, NULL}, L("["), D_, L("]"))}},
-	SCHED("sched_wakeup"),
-	SCHED("sched_waking"),
-	SCHED("sched_wakeup_new"),
-};
-const size_t host_n_grammars_rest = sizeof(host_grammars_rest) / sizeof(*host_grammars_rest);

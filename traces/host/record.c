@@ -97,7 +97,13 @@ static void fields(struct record_name *n, const char *p, const char *end, bool t
 	if (p < end && *p == '[' && begins(p, end, failed)) {
 		e->damaged = true;
 		(void)grammar_raw(p + strlen(failed), end, true, e);
+		r->any = true;
 		r->how = RECORD_WHOLE;
+		return;
+	}
+	if (p < end && *p == '[' && (size_t)(end - p) < strlen(failed) &&
+	    !memcmp(p, failed, end - p)) {
+		r->how = RECORD_CUT;
 		return;
 	}
 	if (!n->grammar) {
@@ -111,16 +117,15 @@ static void fields(struct record_name *n, const char *p, const char *end, bool t
 	if (m.how != MATCH_WHOLE) {
 		struct matched raw;
 
-		if (m.how == MATCH_CUT && m.rest == end) {
+		if (m.how == MATCH_CUT) {
 			r->how = RECORD_CUT;
 			return;
 		}
 		e->have = 0;
 		e->reason.len = 0;
 		raw = grammar_raw(p, end, page_role(e->id), e);
-		r->how = raw.how == MATCH_WHOLE ? RECORD_WHOLE
-			 : m.how == MATCH_CUT	? RECORD_CUT
-						: RECORD_BAD;
+		r->any = true;
+		r->how = raw.how == MATCH_WHOLE ? RECORD_WHOLE : RECORD_BAD;
 		return;
 	}
 	r->how = RECORD_WHOLE;

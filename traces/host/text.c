@@ -45,13 +45,17 @@ static void pend(struct text *t, const struct clean_line *c, size_t width, uint6
 	t->pending_width = width;
 }
 
-/* Whether a line of @width would have had room for the next one's first word. */
+/* Whether @next goes on with a record of any text: it has a value with its name in front, or the
+ * line before had no room for its first word. */
 static bool wrapped_here(const struct text *t, const struct clean_line *next)
 {
-	const char *end = next->at + next->len, *p = skip_blanks(next->at, end);
+	const char *end = next->at + next->len, *p = skip_blanks(next->at, end),
+		   *word = skip(p, end, CHAR_NAME);
 
-	return t->wrap_width && p == next->at &&
-	       t->pending_width + 1 + (to_blank(p, end) - p) > t->wrap_width;
+	if (p > next->at)
+		return false;
+	return (word > p && word < end && *word == '=') ||
+	       (t->wrap_width && t->pending_width + 1 + (to_blank(p, end) - p) > t->wrap_width);
 }
 
 /* Whether @with, which is the pending line and another, is better than the pending one alone. */
@@ -166,7 +170,7 @@ static int slow(struct text *t, const struct source_line *raw, uint64_t number)
 		return text_tell(t, &l, c.at, c.len, 1, number, last);
 	if (may_go_on(&l) ||
 	    (c.soft && (l.what != LOOK_UNKNOWN || t->transport.quoted_printable)) ||
-	    (l.what == LOOK_RECORD && l.match == TEXT_WHOLE && t->r.any && t->wrap_width)) {
+	    (l.what == LOOK_RECORD && l.match == TEXT_WHOLE && t->r.any)) {
 		pend(t, &c, raw->len, number);
 		return 0;
 	}
@@ -195,6 +199,22 @@ static bool next_goes_on(const struct text *t)
 			   *p == t->r.more[3]);
 }
 
+/* Whether the next line begins with "name=", behind quote marks. */
+static bool next_is_value(const struct text *t)
+{
+	struct source_line next;
+	const char *p, *q, *end;
+
+	if (!source_peek(t->source, &next))
+		return false;
+	p = next.at;
+	end = p + next.len;
+	while (p < end && (is(*p, CHAR_BLANK) || *p == '>'))
+		p++;
+	q = skip(p, end, CHAR_NAME);
+	return q > p && q < end && *q == '=';
+}
+
 /* A clean record. 1: it was told. */
 static inline int fast(struct text *t, const struct source_line *raw, uint64_t number)
 {
@@ -210,7 +230,7 @@ static inline int fast(struct text *t, const struct source_line *raw, uint64_t n
 	record_read(&t->names, line, len, &t->r);
 	if (t->r.how != RECORD_WHOLE || t->r.note || raw->cut)
 		return 0;
-	if (t->r.any ? t->wrap_width || t->transport.quoted_printable
+	if (t->r.any ? t->wrap_width || t->transport.quoted_printable || next_is_value(t)
 		     : t->r.more[0] && next_goes_on(t))
 		return 0;
 	ret = text_tell_record(t, 1, number);

@@ -112,7 +112,7 @@ static const char *front(const char *p, const char *end)
 	for (; q < end && (*q == '>' || is(*q, CHAR_BLANK)); q++)
 		if (*q == '>')
 			marks = q + 1;
-	p = marks;
+	p = marks + (marks > p && marks < end && *marks == ' '); /* the mark's own blank */
 	syslog = memmem(p, end - p > 100 ? 100 : end - p, " kernel: ", 9);
 	if (syslog && log_prefix(syslog + 9, end) != syslog + 9)
 		p = syslog + 9;

@@ -1,400 +1,72 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/cli.h"
-#include "analysis/info_registers.h"
-#include "analysis/output.h"
-#include "analysis/trace_info.h"
+#include "analysis/info_host.h"
+#include "analysis/info_kvt.h"
 
 static int info_run(const struct verb *verb, int argc, char **argv);
 
 const struct verb verb_info = {
 	.name = "info",
 	.summary = "what a trace holds and what it could not see",
-	.usage = "info TRACE [--epochs] [--per N] [--json]\n"
-		 "Prints a trace's metadata, its ops by kind, accesses of devices by register, and "
-		 "how\n"
-		 "many pages of each slot were stored to per epoch. TRACE - is standard input.\n\n"
-		 "  --epochs  every epoch, too\n"
-		 "  --per N   it is of so many transactions: accesses of devices per transaction\n"
-		 "  --json    for programs\n"
-		 "  --help",
+	.usage =
+		"info TRACE [--epochs] [--per N] [--downtime MS] [--csv NAMES] [--json]\n"
+		"Of a trace in the native format: its metadata, its ops by kind, accesses of "
+		"devices by\n"
+		"register, and how many pages of each slot were stored to per epoch. Of a host's "
+		"trace (text\n"
+		"of ftrace, trace-cmd report or perf script; trace.dat) and of a table or log that "
+		"a tool\n"
+		"printed: the facts that can be told of it, and what is wrong in one word. TRACE - "
+		"is\n"
+		"standard input.\n\n"
+		"  --epochs       every epoch, too\n"
+		"  --per N        it is of so many transactions: accesses of devices per "
+		"transaction\n"
+		"  --downtime MS  so long may the guest stand still: does the last round of a "
+		"migration fit?\n"
+		"  --csv NAMES    a CSV with these columns is looked for: gfn=page,value=cycles\n"
+		"  --json         for programs\n"
+		"  --help",
 	.run = info_run,
 };
 
-#define ANY_MARK UINT64_MAX
-
-static const char *const unseen_words[] = {
-	"loads",
-	"guest virtual addresses",
-	"stores after the first to a page in an epoch",
-	"device DMA",
-	"page walks' accessed and dirty bits",
-	"a clock common to the vCPUs",
-	"stores",
-	"accesses without a fault",
-};
-#define N_UNSEEN (sizeof(unseen_words) / sizeof(unseen_words[0]))
-
-static const char *clock_name(enum trace_clock clock)
+/* "300", "300ms", "2s". */
+static bool downtime(const struct verb *verb, const char *text, struct facts_given *out)
 {
-	switch (clock) {
-	case TRACE_CLOCK_INSN:
-		return "guest instructions";
-	case TRACE_CLOCK_NS:
-		return "nanoseconds";
-	default:
-		return "TSC cycles";
-	}
-}
+	size_t digits = strspn(text, "0123456789");
+	unsigned long long n, unit = 1;
+	char number[24];
 
-/* The marks of the phases, in the order in which they first come; at most @max of them. */
-static size_t marks_of(const struct trace_info *info, uint64_t *marks, size_t max)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < info->n_epochs; i++) {
-		size_t k = 0;
-
-		while (k < n && marks[k] != info->epochs[i]->mark)
-			k++;
-		if (k == n && n < max)
-			marks[n++] = info->epochs[i]->mark;
-	}
-	return n;
-}
-
-#define MAX_MARKS 256 /* a mark is one byte */
-
-static size_t full_epochs(const struct trace_info *info)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < info->n_epochs; i++)
-		n += info->epochs[i]->full;
-	return n;
-}
-
-/* ---- for people ---- */
-
-static void line(const char *label, const char *words)
-{
-	if (words && *words)
-		printf("%-13s %s\n", label, words);
-}
-
-static void print_metadata(const char *path, const struct trace_meta *m,
-			   const struct trace_stats *st, const struct trace_info *info)
-{
-	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
-	const char *separator = "";
-
-	line("Trace", path);
-	printf("%-13s version %" PRIu32 "%s\n", "Format", m->version,
-	       st->torn ? ", torn: only what was written before" : "");
-	line("Source", m->source);
-	line("Kernel", m->kernel);
-	line("Workload", m->workload);
-	printf("%-13s %s", "Clock", clock_name(m->clock));
-	if (m->clock_hz)
-		printf(", %s per second", out_u64(a, m->clock_hz));
-	putchar('\n');
-	if (m->epoch_len)
-		printf("%-13s %s %s\n", "Epoch", out_u64(a, m->epoch_len), clock_name(m->clock));
-	printf("%-13s ", "Not recorded");
-	for (size_t i = 0; i < N_UNSEEN; i++) {
-		if (!(m->unseen & 1u << i))
-			continue;
-		printf("%s%s", separator, unseen_words[i]);
-		separator = "; ";
-	}
-	printf("%s\n", m->unseen ? "" : "nothing stated");
-	printf("%-13s %" PRIu32 "\n", "vCPUs", m->n_vcpus);
-	printf("%-13s %s in %s blocks, %s bytes\n", "Ops", out_u64(a, st->ops),
-	       out_u64(b, st->blocks), out_u64(c, st->bytes));
-	printf("%-13s %s\n", m->clock == TRACE_CLOCK_INSN ? "Instructions" : "Elapsed",
-	       out_u64(a, info->instructions));
-	printf("%-13s %s, of them full %s\n", "Epochs", out_u64(a, info->n_epochs),
-	       out_u64(b, full_epochs(info)));
-	if (info->outside)
-		printf("%-13s %s stores\n", "Outside slots", out_u64(a, info->outside));
-}
-
-static int finish_table(struct table *t)
-{
-	int err;
-
-	putchar('\n');
-	err = table_print(t, stdout);
-	table_free(t);
-	return err;
-}
-
-static int print_slots(const struct trace_meta *m)
-{
-	struct table *t = table_create("lrr");
-	char buf[OUT_TEXT];
-
-	if (!t || !m->n_slots) {
-		table_free(t);
-		return t ? 0 : KVMSIM_ENOMEM;
-	}
-	table_cell(t, "Slot");
-	table_cell(t, "first gfn");
-	table_cell(t, "pages");
-	for (uint32_t s = 0; s < m->n_slots; s++) {
-		table_cell(t, "%s", m->slots[s].name);
-		table_cell(t, "0x%" PRIx64, m->slots[s].base_gfn);
-		table_cell(t, "%s", out_u64(buf, m->slots[s].npages));
-	}
-	return finish_table(t);
-}
-
-static int print_ops(const struct trace_info *info)
-{
-	struct table *t = table_create("lr");
-	char buf[OUT_TEXT];
-
-	if (!t)
-		return KVMSIM_ENOMEM;
-	table_cell(t, "Op");
-	table_cell(t, "number");
-	for (int k = 0; k < OP_LAST; k++) {
-		if (!info->ops[k])
-			continue;
-		table_cell(t, "%s", guest_op_name(k));
-		table_cell(t, "%s", out_u64(buf, info->ops[k]));
-	}
-	return finish_table(t);
-}
-
-static int print_range(struct table *t, const struct trace_meta *m, const struct trace_info *info,
-		       uint64_t mark)
-{
-	for (uint32_t s = 0; s < m->n_slots; s++) {
-		struct info_range r;
-		char buf[OUT_TEXT];
-		int err = trace_info_range(info, s, mark, &r);
-
-		if (err)
-			return err;
-		if (mark == ANY_MARK)
-			table_cell(t, "all");
-		else
-			table_cell(t, "%" PRIu64, mark);
-		table_cell(t, "%s", m->slots[s].name);
-		table_cell(t, "%s", out_u64(buf, r.n));
-		if (r.n) {
-			table_cell(t, "%s", out_u64(buf, r.min));
-			table_cell(t, "%s%s", out_u64(buf, r.median2 / 2),
-				   r.median2 % 2 ? ".5" : "");
-			table_cell(t, "%s", out_u64(buf, r.max));
-		}
-		table_end_row(t);
-	}
-	return 0;
-}
-
-static int print_ranges(const struct trace_meta *m, const struct trace_info *info)
-{
-	static const char *const heading[] = {"Mark",	   "slot",   "full epochs",
-					      "min pages", "median", "max"};
-	uint64_t marks[MAX_MARKS];
-	size_t n = marks_of(info, marks, MAX_MARKS);
-	struct table *t;
-	int err = 0;
-
-	if (!info->has_pages || !m->n_slots || !n)
-		return 0;
-	t = table_create("llrrrr");
-	if (!t)
-		return KVMSIM_ENOMEM;
-	for (int i = 0; i < 6; i++)
-		table_cell(t, "%s", heading[i]);
-	for (size_t i = 0; !err && i < n; i++)
-		err = print_range(t, m, info, marks[i]);
-	if (!err && n > 1)
-		err = print_range(t, m, info, ANY_MARK);
-	if (err) {
-		table_free(t);
-		return err;
-	}
-	return finish_table(t);
-}
-
-static int print_epochs(const struct trace_meta *m, const struct trace_info *info)
-{
-	char align[4 + TRACE_MAX_SLOTS] = "rrl", buf[OUT_TEXT];
-	struct table *t;
-
-	memset(align + 3, 'r', m->n_slots);
-	t = table_create(align);
-	if (!t)
-		return KVMSIM_ENOMEM;
-	table_cell(t, "Epoch");
-	table_cell(t, "mark");
-	table_cell(t, "length");
-	for (uint32_t s = 0; s < m->n_slots; s++)
-		table_cell(t, "%s pages", m->slots[s].name);
-	for (size_t i = 0; i < info->n_epochs; i++) {
-		const struct info_epoch *e = info->epochs[i];
-
-		table_cell(t, "%s", out_u64(buf, e->number));
-		table_cell(t, "%" PRIu64, e->mark);
-		table_cell(t, "%s", e->full ? "full" : "cut");
-		for (uint32_t s = 0; info->has_pages && s < m->n_slots; s++)
-			table_cell(t, "%s", out_u64(buf, e->pages[s]));
-		table_end_row(t);
-	}
-	return finish_table(t);
-}
-
-static int print_text(const char *path, const struct trace_meta *m, const struct trace_stats *st,
-		      const struct trace_info *info, bool epochs, uint64_t per)
-{
-	int err;
-
-	print_metadata(path, m, st, info);
-	err = print_slots(m);
-	if (!err)
-		err = print_ops(info);
-	if (!err)
-		err = info_registers_print(info, per);
-	if (!err)
-		err = print_ranges(m, info);
-	if (!err && epochs)
-		err = print_epochs(m, info);
-	return err;
-}
-
-/* ---- for programs ---- */
-
-static json_t *slots_json(const struct trace_meta *m)
-{
-	json_t *a = json_array();
-
-	for (uint32_t s = 0; s < m->n_slots; s++) {
-		json_t *o = json_object();
-
-		json_object_set_new(o, "name", json_string(m->slots[s].name));
-		json_object_set_new(o, "base_gfn", json_u64(m->slots[s].base_gfn));
-		json_object_set_new(o, "npages", json_u64(m->slots[s].npages));
-		json_array_append_new(a, o);
-	}
-	return a;
-}
-
-static int ranges_json(const struct trace_meta *m, const struct trace_info *info, json_t *a)
-{
-	uint64_t marks[MAX_MARKS];
-	size_t n = marks_of(info, marks, MAX_MARKS);
-
-	for (size_t i = 0; i < n; i++) {
-		for (uint32_t s = 0; info->has_pages && s < m->n_slots; s++) {
-			struct info_range r;
-			int err = trace_info_range(info, s, marks[i], &r);
-			json_t *o = json_object();
-
-			if (err) {
-				json_decref(o);
-				return err;
-			}
-			json_object_set_new(o, "mark", json_u64(marks[i]));
-			json_object_set_new(o, "slot", json_string(m->slots[s].name));
-			json_object_set_new(o, "full_epochs", json_u64(r.n));
-			if (r.n) {
-				json_object_set_new(o, "min", json_u64(r.min));
-				json_object_set_new(o, "median", json_real(r.median2 / 2.0));
-				json_object_set_new(o, "max", json_u64(r.max));
-			}
-			json_array_append_new(a, o);
-		}
-	}
-	return 0;
-}
-
-static json_t *epochs_json(const struct trace_meta *m, const struct trace_info *info)
-{
-	json_t *a = json_array();
-
-	for (size_t i = 0; i < info->n_epochs; i++) {
-		const struct info_epoch *e = info->epochs[i];
-		json_t *o = json_object(), *pages = json_array();
-
-		json_object_set_new(o, "number", json_u64(e->number));
-		json_object_set_new(o, "mark", json_u64(e->mark));
-		json_object_set_new(o, "full", json_boolean(e->full));
-		for (uint32_t s = 0; info->has_pages && s < m->n_slots; s++)
-			json_array_append_new(pages, json_u64(e->pages[s]));
-		json_object_set_new(o, "pages", pages);
-		json_array_append_new(a, o);
-	}
-	return a;
-}
-
-static int print_json(const char *path, const struct trace_meta *m, const struct trace_stats *st,
-		      const struct trace_info *info, bool epochs, uint64_t per)
-{
-	json_t *o = json_object(), *unseen = json_array(), *ops = json_object(),
-	       *ranges = json_array(), *file = json_string(path);
-	int err = ranges_json(m, info, ranges);
-
-	/* a path need not be UTF-8, a JSON text must be */
-	json_object_set_new(o, "trace", file ? file : json_null());
-	json_object_set_new(o, "version", json_u64(m->version));
-	json_object_set_new(o, "torn", json_boolean(st->torn));
-	json_object_set_new(o, "source", json_string(m->source));
-	json_object_set_new(o, "kernel", json_string(m->kernel));
-	json_object_set_new(o, "workload", json_string(m->workload));
-	json_object_set_new(o, "clock", json_string(clock_name(m->clock)));
-	json_object_set_new(o, "clock_hz", json_u64(m->clock_hz));
-	json_object_set_new(o, "epoch_len", json_u64(m->epoch_len));
-	for (size_t i = 0; i < N_UNSEEN; i++)
-		if (m->unseen & 1u << i)
-			json_array_append_new(unseen, json_string(unseen_words[i]));
-	json_object_set_new(o, "not_recorded", unseen);
-	json_object_set_new(o, "vcpus", json_u64(m->n_vcpus));
-	json_object_set_new(o, "slots", slots_json(m));
-	json_object_set_new(o, "blocks", json_u64(st->blocks));
-	json_object_set_new(o, "block_bytes", json_u64(st->bytes));
-	for (int k = 0; k < OP_LAST; k++)
-		if (info->ops[k])
-			json_object_set_new(ops, guest_op_name(k), json_u64(info->ops[k]));
-	json_object_set_new(o, "ops", ops);
-	json_object_set_new(o, "registers", info_registers_json(info, per));
-	json_object_set_new(o, m->clock == TRACE_CLOCK_INSN ? "instructions" : "elapsed",
-			    json_u64(info->instructions));
-	json_object_set_new(o, "stores_outside_slots", json_u64(info->outside));
-	json_object_set_new(o, "epochs", json_u64(info->n_epochs));
-	json_object_set_new(o, "full_epochs", json_u64(full_epochs(info)));
-	json_object_set_new(o, "pages_per_epoch", ranges);
-	if (epochs)
-		json_object_set_new(o, "epoch_list", epochs_json(m, info));
-	if (err) {
-		json_decref(o);
-		return err;
-	}
-	return json_print(o, stdout);
+	if (!strcmp(text + digits, "s"))
+		unit = 1000;
+	else if (text[digits] && strcmp(text + digits, "ms") != 0)
+		digits = 0;
+	snprintf(number, sizeof(number), "%.*s", (int)digits, text);
+	if (!cli_u64(verb, "--downtime", digits && digits < sizeof(number) ? number : text, 0,
+		     1000000000, &n))
+		return false;
+	out->has_downtime = true;
+	out->downtime_ms = n * unit;
+	return true;
 }
 
 static int info_run(const struct verb *verb, int argc, char **argv)
 {
 	static const struct option options[] = {{"epochs", no_argument, NULL, 'e'},
 						{"per", required_argument, NULL, 'p'},
+						{"downtime", required_argument, NULL, 'd'},
+						{"csv", required_argument, NULL, 'c'},
 						{"json", no_argument, NULL, 'j'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
-	bool epochs = false, json = false;
-	struct trace_info info = {.n_epochs = 0};
-	struct trace_reader *r;
-	struct trace_stats st;
-	const char *path;
+	struct info_args a = {.per = 0};
+	struct info_host_args host = {.csv = NULL};
 	unsigned long long per = 0;
-	int c, err;
+	int c;
 
 	opterr = 0;
 	optind = 1;
@@ -407,26 +79,21 @@ static int info_run(const struct verb *verb, int argc, char **argv)
 			return cli_usage(verb, "%s needs a value", argv[optind - 1]);
 		if (c == 'p' && !cli_u64(verb, "--per", optarg, 1, 1000000000, &per))
 			return EXIT_USAGE;
-		epochs |= c == 'e';
-		json |= c == 'j';
+		if (c == 'd' && !downtime(verb, optarg, &host.given))
+			return EXIT_USAGE;
+		if (c == 'c')
+			host.csv = optarg;
+		a.epochs |= c == 'e';
+		a.json |= c == 'j';
 	}
 	if (argc - optind != 1)
 		return cli_usage(verb, "one trace is expected");
-	path = argv[optind];
-	err = trace_open(path, &cli_errors, &r);
-	if (err)
-		return cli_input_exit_code(err);
-	err = trace_info_read(r, path, &cli_errors, &info);
-	if (err) {
-		trace_info_free(&info);
-		trace_close(r);
-		return cli_input_exit_code(err);
-	}
-	st = trace_stats(r);
-	err = (json ? print_json : print_text)(path, trace_meta(r), &st, &info, epochs, per);
-	if (err)
-		kvmsim_err(&cli_errors, err, "%s", kvmsim_strerror(err));
-	trace_info_free(&info);
-	trace_close(r);
-	return cli_exit_code(err);
+	a.per = per;
+	host.json = a.json;
+	if (info_is_native(argv[optind]))
+		return info_kvt(argv[optind], &a);
+	if (a.epochs || a.per)
+		return cli_usage(verb, "--epochs and --per are for native traces");
+	cli_catch_signals();
+	return info_host(argv[optind], &host);
 }

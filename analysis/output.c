@@ -230,9 +230,9 @@ void json_put(json_t *to, const char *key, json_t *value)
 	json_object_set_new(to, key, value);
 }
 
-int json_print(json_t *v, FILE *to)
+static int print_with(json_t *v, FILE *to, size_t flags)
 {
-	int err = v ? json_dumpf(v, to, JSON_INDENT(2) | JSON_ENSURE_ASCII) : -1;
+	int err = v ? json_dumpf(v, to, JSON_INDENT(2) | JSON_ENSURE_ASCII | flags) : -1;
 
 	json_decref(v);
 	/* A write that failed is seen by whoever closes the stream. */
@@ -240,6 +240,16 @@ int json_print(json_t *v, FILE *to)
 		return KVMSIM_ENOMEM;
 	fputc('\n', to);
 	return 0;
+}
+
+int json_print(json_t *v, FILE *to)
+{
+	return print_with(v, to, 0);
+}
+
+int json_print_decimals(json_t *v, FILE *to)
+{
+	return print_with(v, to, JSON_REAL_PRECISION(15));
 }
 
 /* ---- numbers for people ---- */

@@ -51,6 +51,8 @@ void json_put(json_t *to, const char *key, json_t *value);
 /* Prints @v, indented, keys in the order they were set, and a newline. Drops the reference.
  * 0 or KVMSIM_ENOMEM (@v is NULL: some part could not be allocated). */
 int json_print(json_t *v, FILE *to);
+/* The same of numbers that came as decimals: with 15 digits they look as they did. */
+int json_print_decimals(json_t *v, FILE *to);
 
 /* ---- numbers for people ---- */
 #define OUT_TEXT 40

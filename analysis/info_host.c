@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/info_host.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "analysis/cli.h"
+#include "analysis/output.h"
+#include "analysis/run.h"
+
+#define NATIVE_MAGIC "\x89KVT\r\n\x1a\n"
+#define MAGIC_BYTES  8
+
+/* The first bytes, left where they are: of a file by offset, of a pipe by a copy, of a socket by
+ * peeking. What else there is (a terminal) is no trace in a binary form. */
+static ssize_t peek(int fd, char *buf, size_t size)
+{
+	ssize_t n = pread(fd, buf, size, lseek(fd, 0, SEEK_CUR));
+	int copy[2];
+
+	if (n >= 0)
+		return n;
+	if (!pipe2(copy, O_CLOEXEC)) {
+		n = tee(fd, copy[1], size, 0);
+		if (n > 0)
+			n = read(copy[0], buf, (size_t)n);
+		close(copy[0]);
+		close(copy[1]);
+	}
+	return n >= 0 ? n : recv(fd, buf, size, MSG_PEEK);
+}
+
+bool info_is_native(const char *path)
+{
+	char buf[MAGIC_BYTES];
+	ssize_t n;
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+
+	if (fd < 0)
+		return false;
+	n = peek(fd, buf, sizeof(buf));
+	if (fd != STDIN_FILENO)
+		close(fd);
+	/* a pipe may hand out less at first; no other form begins with even the first byte */
+	return n > 0 && !memcmp(buf, NATIVE_MAGIC, (size_t)n);
+}
+
+static int print(struct host_facts *h, struct facts *f, bool json)
+{
+	int err;
+
+	facts_finish(f);
+	err = json ? json_print_decimals(facts_json(h), stdout) : facts_print(h);
+	if (err)
+		kvmsim_err(&cli_errors, err, "%s", kvmsim_strerror(err));
+	return err;
+}
+
+static int read_all(const char *path, const struct info_host_args *a, const struct csv_map *map,
+		    struct facts *f, struct tables *t)
+{
+	struct host_opts opts = {.tables = t, .csv = map, .interrupted = &run_interrupted};
+	struct host_result result = {.refusal = HOST_FINE};
+	struct host_facts h = {path, f, t, &result, a->given};
+	int err;
+
+	err = host_read(path, &opts, facts_sink(f), &cli_errors, &result);
+	if (result.refusal != HOST_FINE) {
+		if (a->json)
+			json_print(facts_refusal_json(path, &result), stdout);
+		return EXIT_INPUT;
+	}
+	if (err)
+		return cli_input_exit_code(err);
+	return cli_exit_code(print(&h, f, a->json));
+}
+
+int info_host(const char *path, const struct info_host_args *a)
+{
+	struct facts *f = facts_create();
+	struct csv_map *map = NULL;
+	struct tables tables;
+	int err = tables_init(&tables), code;
+
+	if (!err && a->csv) {
+		err = csv_map_parse(a->csv, &cli_errors, &map);
+		if (err) {
+			code = cli_exit_code(err);
+			goto out;
+		}
+	}
+	if (err || !f)
+		code = cli_exit_code(kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "out of memory"));
+	else
+		code = read_all(path, a, map, f, &tables);
+out:
+	csv_map_free(map);
+	tables_free(&tables);
+	facts_free(f);
+	return code;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef KVMSIM_ANALYSIS_INFO_KVT_H
+#define KVMSIM_ANALYSIS_INFO_KVT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct info_args {
+	bool epochs, json;
+	uint64_t per; /* transactions; 0: not said */
+};
+
+/* What `kvmsim info` prints of a trace in the native format. Returns an exit code; messages go to
+ * the command's sink. */
+int info_kvt(const char *path, const struct info_args *a);
+
+#endif

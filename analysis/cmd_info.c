@@ -13,7 +13,8 @@ const struct verb verb_info = {
 	.name = "info",
 	.summary = "what a trace holds and what it could not see",
 	.usage =
-		"info TRACE [--epochs] [--per N] [--downtime MS] [--csv NAMES] [--json]\n"
+		"info TRACE [--epochs] [--per N] [--downtime MS] [--csv NAMES] [--strict]\n"
+		"            [--json]\n"
 		"Of a trace in the native format: its metadata, its ops by kind, accesses of "
 		"devices by\n"
 		"register, and how many pages of each slot were stored to per epoch. Of a host's "
@@ -29,6 +30,9 @@ const struct verb verb_info = {
 		"  --downtime MS  so long may the guest stand still: does the last round of a "
 		"migration fit?\n"
 		"  --csv NAMES    a CSV with these columns is looked for: gfn=page,value=cycles\n"
+		"  --strict       exit status 1 if a line was unknown or damaged, events lost or "
+		"out of "
+		"order\n"
 		"  --json         for programs\n"
 		"  --help",
 	.run = info_run,
@@ -56,13 +60,11 @@ static bool downtime(const struct verb *verb, const char *text, struct facts_giv
 
 static int info_run(const struct verb *verb, int argc, char **argv)
 {
-	static const struct option options[] = {{"epochs", no_argument, NULL, 'e'},
-						{"per", required_argument, NULL, 'p'},
-						{"downtime", required_argument, NULL, 'd'},
-						{"csv", required_argument, NULL, 'c'},
-						{"json", no_argument, NULL, 'j'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+	static const struct option options[] = {
+		{"epochs", no_argument, NULL, 'e'},	    {"per", required_argument, NULL, 'p'},
+		{"downtime", required_argument, NULL, 'd'}, {"csv", required_argument, NULL, 'c'},
+		{"strict", no_argument, NULL, 's'},	    {"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},	    {0}};
 	struct info_args a = {.per = 0};
 	struct info_host_args host = {.csv = NULL};
 	unsigned long long per = 0;
@@ -85,13 +87,14 @@ static int info_run(const struct verb *verb, int argc, char **argv)
 			host.csv = optarg;
 		a.epochs |= c == 'e';
 		a.json |= c == 'j';
+		host.strict |= c == 's';
 	}
 	if (argc - optind != 1)
 		return cli_usage(verb, "one trace is expected");
 	a.per = per;
 	host.json = a.json;
 	if (info_is_native(argv[optind]))
-		return info_kvt(argv[optind], &a);
+		return info_kvt(argv[optind], &a, &host);
 	if (a.epochs || a.per)
 		return cli_usage(verb, "--epochs and --per are for native traces");
 	cli_catch_signals();

@@ -12,7 +12,7 @@
 
 /*
  * What a trace of a host says, gathered in one pass: the sink of host_read(). The facts are plain
- * countings by stated rules (docs/HOST_FACTS.md); what the trace cannot tell has no value.
+ * countings by stated rules (docs/host-facts.md); what the trace cannot tell has no value.
  *
  * Memory is bounded whatever the trace: lists of single records (page faults, latencies, ...) hold
  * their first FACTS_MAX_LIST, threads beyond FACTS_MAX_THREADS are counted in the totals only,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analysis/cli.h"
+#include "analysis/host_summary.h"
 #include "analysis/output.h"
 #include "analysis/run.h"
 
@@ -47,12 +48,51 @@ bool info_is_native(const char *path)
 	return n > 0 && !memcmp(buf, NATIVE_MAGIC, (size_t)n);
 }
 
-static int print(struct host_facts *h, struct facts *f, bool json)
+/* What host_read() tells goes to the facts and into the summary. */
+struct both {
+	const struct host_sink *facts;
+	struct host_summary summary;
+};
+
+static int both_event(void *ctx, const struct host_event *e)
 {
+	struct both *b = ctx;
+	int err = host_summary_event(&b->summary, e);
+
+	return err ? err : b->facts->event(b->facts->ctx, e);
+}
+static int both_loss(void *ctx, const struct host_loss *l)
+{
+	struct both *b = ctx;
+
+	host_summary_loss(&b->summary, l);
+	return b->facts->loss(b->facts->ctx, l);
+}
+static int both_elision(void *ctx)
+{
+	struct both *b = ctx;
+
+	return b->facts->elision(b->facts->ctx);
+}
+static int both_cpus(void *ctx, uint64_t n, bool empty)
+{
+	struct both *b = ctx;
+
+	return b->facts->cpus(b->facts->ctx, n, empty);
+}
+
+static int print(struct host_facts *h, struct facts *f, const struct info_host_args *a)
+{
+	json_t *o = NULL;
 	int err;
 
 	facts_finish(f);
-	err = json ? json_print_decimals(facts_json(h), stdout) : facts_print(h);
+	if (a->json) {
+		o = facts_json(h);
+		if (o && a->native)
+			json_object_set(o, "native", a->native);
+	}
+	err = a->json ? json_print_decimals(o, stdout) : facts_print(h);
 	if (err)
 		kvmsim_err(&cli_errors, err, "%s", kvmsim_strerror(err));
 	return err;
@@ -64,9 +104,13 @@ static int read_all(const char *path, const struct info_host_args *a, const stru
 	struct host_opts opts = {.tables = t, .csv = map, .interrupted = &run_interrupted};
 	struct host_result result = {.refusal = HOST_FINE};
 	struct host_facts h = {path, f, t, &result, a->given};
-	int err;
+	struct both b = {.facts = facts_sink(f)};
+	const struct host_sink sink = {&b, both_event, both_loss, both_elision, both_cpus};
+	struct summary s;
+	int err = host_read(path, &opts, &sink, &cli_errors, &result);
 
-	err = host_read(path, &opts, facts_sink(f), &cli_errors, &result);
+	s = host_summary(&b.summary, &result);
+	host_summary_free(&b.summary);
 	if (result.refusal != HOST_FINE) {
 		if (a->json)
 			json_print(facts_refusal_json(path, &result), stdout);
@@ -74,7 +118,9 @@ static int read_all(const char *path, const struct info_host_args *a, const stru
 	}
 	if (err)
 		return cli_input_exit_code(err);
-	return cli_exit_code(print(&h, f, a->json));
+	err = print(&h, f, a);
+	summary_print(strcmp(path, "-") ? path : "standard input", &s);
+	return err ? cli_exit_code(err) : summary_exit_code(&s, a->strict);
 }
 
 int info_host(const char *path, const struct info_host_args *a)

@@ -10,6 +10,8 @@ struct info_host_args {
 	bool json;
 	const char *csv; /* the names of a CSV's columns (traces/tables/tables.h); NULL: none */
 	struct facts_given given;
+	bool strict; /* EXIT_GATE if a line was unknown or damaged, anything lost or out of order */
+	json_t *native; /* goes into the JSON; borrowed, NULL: none */
 };
 
 /* What `kvmsim info` prints of a host's trace or a tool's table. Returns an exit code; messages go

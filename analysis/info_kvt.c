@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analysis/info_kvt.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/cli.h"
 #include "analysis/info_registers.h"
@@ -321,8 +323,9 @@ static json_t *epochs_json(const struct trace_meta *m, const struct trace_info *
 	return a;
 }
 
-static int print_json(const char *path, const struct trace_meta *m, const struct trace_stats *st,
-		      const struct trace_info *info, bool epochs, uint64_t per)
+/* NULL: no memory. */
+static json_t *info_json(const char *path, const struct trace_meta *m, const struct trace_stats *st,
+			 const struct trace_info *info, bool epochs, uint64_t per)
 {
 	json_t *o = json_object(), *unseen = json_array(), *ops = json_object(),
 	       *ranges = json_array(), *file = json_string(path);
@@ -361,32 +364,91 @@ static int print_json(const char *path, const struct trace_meta *m, const struct
 		json_object_set_new(o, "epoch_list", epochs_json(m, info));
 	if (err) {
 		json_decref(o);
-		return err;
+		return NULL;
 	}
-	return json_print(o, stdout);
+	return o;
 }
 
-int info_kvt(const char *path, const struct info_args *a)
+static int print_json(const char *path, const struct trace_meta *m, const struct trace_stats *st,
+		      const struct trace_info *info, bool epochs, uint64_t per)
+{
+	json_t *o = info_json(path, m, st, info, epochs, per);
+
+	return o ? json_print(o, stdout) : KVMSIM_ENOMEM;
+}
+
+/* A pipe's rest into a file of no name in its place, so that it can be read twice. 0, KVMSIM_EIO.
+ */
+static int stdin_to_file(void)
+{
+	FILE *file;
+	char buf[BUFSIZ];
+	ssize_t n;
+	int err = 0;
+
+	if (lseek(STDIN_FILENO, 0, SEEK_CUR) >= 0)
+		return 0;
+	file = tmpfile();
+	if (!file)
+		return kvmsim_err(&cli_errors, KVMSIM_EIO,
+				  "no temporary file for standard input: %s", strerror(errno));
+	while (!err && (n = read(STDIN_FILENO, buf, sizeof(buf))) != 0)
+		err = n < 0 || fwrite(buf, 1, (size_t)n, file) != (size_t)n;
+	err |= fflush(file) != 0 || fseek(file, 0, SEEK_SET) ||
+	       dup2(fileno(file), STDIN_FILENO) < 0;
+	if (err)
+		kvmsim_err(&cli_errors, KVMSIM_EIO, "standard input: %s", strerror(errno));
+	fclose(file);
+	return err ? KVMSIM_EIO : 0;
+}
+
+/* The trace alone, or with the host's events in it. */
+static int print(const char *path, const struct info_args *a, struct info_host_args *host,
+		 struct trace_reader *r, const struct trace_info *info)
+{
+	struct trace_stats st = trace_stats(r);
+	const struct trace_meta *m = trace_meta(r);
+	bool events = trace_event_rows(r) > 0;
+	int err, code;
+
+	if (a->json && events) {
+		host->native = info_json(path, m, &st, info, a->epochs, a->per);
+		err = host->native ? 0 : KVMSIM_ENOMEM;
+	} else {
+		err = (a->json ? print_json : print_text)(path, m, &st, info, a->epochs, a->per);
+	}
+	if (err)
+		kvmsim_err(&cli_errors, err, "%s", kvmsim_strerror(err));
+	if (err || !events)
+		return cli_exit_code(err);
+	if (!a->json)
+		putchar('\n');
+	code = info_host(path, host);
+	json_decref(host->native);
+	host->native = NULL;
+	return code;
+}
+
+int info_kvt(const char *path, const struct info_args *a, struct info_host_args *host)
 {
 	struct trace_info info = {.n_epochs = 0};
 	struct trace_reader *r;
-	struct trace_stats st;
-	int err = trace_open(path, &cli_errors, &r);
+	off_t begin = 0;
+	int err, code;
 
+	if (!strcmp(path, "-")) {
+		if (stdin_to_file())
+			return EXIT_IO;
+		begin = lseek(STDIN_FILENO, 0, SEEK_CUR);
+	}
+	err = trace_open(path, &cli_errors, &r);
 	if (err)
 		return cli_input_exit_code(err);
 	err = trace_info_read(r, path, &cli_errors, &info);
-	if (err) {
-		trace_info_free(&info);
-		trace_close(r);
-		return cli_input_exit_code(err);
-	}
-	st = trace_stats(r);
-	err = (a->json ? print_json : print_text)(path, trace_meta(r), &st, &info, a->epochs,
-						  a->per);
-	if (err)
-		kvmsim_err(&cli_errors, err, "%s", kvmsim_strerror(err));
+	if (!strcmp(path, "-"))
+		lseek(STDIN_FILENO, begin, SEEK_SET);
+	code = err ? cli_input_exit_code(err) : print(path, a, host, r, &info);
 	trace_info_free(&info);
 	trace_close(r);
-	return cli_exit_code(err);
+	return code;
 }

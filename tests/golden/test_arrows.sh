@@ -88,7 +88,8 @@ while read -r f; do
 	grep -q 'SPDX-License-Identifier: GPL-' "$root/$f" || echo "$f: no SPDX line"
 	case $f in
 	# those of workloads/qemu are loaded into QEMU, whose interface is of that licence
-	model/* | traces/* | workloads/qemu/plugin.c | workloads/qemu/qemu_api.h | workloads/qemu/tracker.[ch])
+	model/* | traces/* | workloads/qemu/plugin.c | workloads/qemu/qemu_api.h | workloads/qemu/tracker.[ch] | \
+		workloads/qemu/locks.[ch] | workloads/qemu/plugin_locks.[ch])
 		grep -q 'GPL-2.0-or-later' "$root/$f" || echo "$f: not GPL-2.0-or-later"
 		;;
 	*) grep -q 'GPL-3.0-or-later' "$root/$f" || echo "$f: not GPL-3.0-or-later" ;;

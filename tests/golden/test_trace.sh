@@ -116,9 +116,9 @@ check "info: a slot of 2^36 pages" sh -c "\"$k\" info \"$tmp/big.kvt\" | grep -q
 head -c 64 "$k" >"$tmp/64"
 : >"$tmp/empty"
 head -c 3000 traces/recorded/find.kvt >"$tmp/torn.kvt"
-exits 3 "cannot open" "$k" info "$tmp/missing"
-exits 3 "offset 0: not a kvmsim trace" "$k" info "$tmp/64"
-exits 3 "the file is empty" "$k" info "$tmp/empty"
+exits 3 "No such file or directory" "$k" info "$tmp/missing"
+exits 3 "binary, of no known form" "$k" info "$tmp/64"
+exits 3 "empty: empty" "$k" info "$tmp/empty"
 exits 3 "a directory" "$k" info "$tmp"
 exits 0 "torn: the file ends without its index; 0 whole blocks" "$k" info "$tmp/torn.kvt"
 exits 2 "one trace is expected" "$k" info

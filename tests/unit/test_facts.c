@@ -7,7 +7,7 @@
 #include "tests/unit/harness.h"
 
 /* The rules behind `kvmsim info` of a host's trace, on streams of events made by hand. Expected
- * values follow from the rules' words (docs/HOST_FACTS.md), worked out on paper. */
+ * values follow from the rules' words (docs/host-facts.md), worked out on paper. */
 
 /* ---- a stream ---- */
 

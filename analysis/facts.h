@@ -18,7 +18,7 @@
  * their first FACTS_MAX_LIST, threads beyond FACTS_MAX_THREADS are counted in the totals only,
  * and so on for every set of names or numbers. What did not fit is told.
  */
-#define FACTS_MAX_LIST	  100000
+#define FACTS_MAX_LIST	  10000
 #define FACTS_MAX_THREADS 100000
 #define FACTS_MAX_NAMES	  10000
 #define FACTS_MAX_CPUS	  65536

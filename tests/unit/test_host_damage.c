@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+#include <zstd.h>
+
 #include "tests/unit/harness.h"
 #include "tests/unit/text_seen.h"
 
@@ -218,7 +221,16 @@ static void test_damage(void)
 	gives("vmm-8 [002] d..1. 1.000001: kvm_pv_tlb_flush: [FAILED TO PARSE] vcpu_id=3 "
 	      "need_mask=ARRAY[0b, 00] note=a=0x2a\n",
 	      A "kvm_pv_tlb_flush|-|vcpu=3 damaged\n", KEPT);
+	gives("vmm-8 [002] d..1. 1.000001: kvm_entry: vcpu 3, rip 0x7f00 K\n",
+	      A "kvm_entry|-|vcpu=3 rip=7f00 damaged\n", KEPT);
+	gives("vmm-8 [002] d..1. 1.000001 kvm_entry: vcpu 3, rip 0x7f00\n",
+	      A "kvm_entry|-|vcpu=3 rip=7f00 damaged\n", KEPT);
+	gives("vmm-8 [002] d..1. 1.000001: kvm_userspace_exit: reason KVM_EXIT_MMIO 6)\n",
+	      A "kvm_userspace_exit|KVM_EXIT_MMIO|reason=6 damaged\n", KEPT);
 	/* cut, or foreign inside of a number */
+	gives("vmm-8 [0y2] d..1. 1.000001: kvm_fpu: load\n", "", DROPPED);
+	gives("vmm-8 [002] d..1. 1.00000x: kvm_fpu: load\n", "", DROPPED);
+	gives("vmm-8 [002] d..1. 1.000001: kvm_entry: vcpuu 3\n", "", DROPPED);
 	gives("vmm-8 [002] d..1. 1.000001: kvm_page_fault: address e9000\n", "", DROPPED);
 	gives("vmm-8 [002] d..1. 1.000001: kvm_page_fault: address e9x00 error_code 6\n", "",
 	      DROPPED);
@@ -230,6 +242,8 @@ static void test_damage(void)
 	/* a note behind the last field */
 	gives("vmm-8 [002] d..1. 1.000001: kvm_page_fault: address e9000 error_code 6   <== [a]\n",
 	      FAULT, ((struct counted){.notes = 1}));
+	gives("vmm-8 [002] d..1. 1.000001: kvm_entry: vcpu 3, rip 0x7f00   <== the first\n", ENTRY,
+	      ((struct counted){.notes = 1}));
 }
 
 /* The file's last line, without a newline. */
@@ -305,6 +319,56 @@ static void test_long_line(void)
 	CU_ASSERT_EQUAL(seen.result.counts.unknown_lines, 1);
 	CU_ASSERT_EQUAL(seen.result.counts.bytes, head + n + tail);
 	free(text);
+}
+
+/* Packed by @how into @out: bytes, or 0. */
+static size_t packed(bool zstd, const char *text, uint8_t *out, size_t room)
+{
+	z_stream z = {0};
+	size_t n;
+
+	if (zstd) {
+		n = ZSTD_compress(out, room, text, strlen(text), 3);
+		return ZSTD_isError(n) ? 0 : n;
+	}
+	if (deflateInit2(&z, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return 0;
+	z.next_in = (uint8_t *)text;
+	z.avail_in = strlen(text);
+	z.next_out = out;
+	z.avail_out = room;
+	n = deflate(&z, Z_FINISH) == Z_STREAM_END ? z.total_out : 0;
+	deflateEnd(&z);
+	return n;
+}
+
+static void test_packed(void)
+{
+	uint8_t out[8192];
+
+	for (int zstd = 0; zstd < 2; zstd++) {
+		size_t n = packed(zstd, ENTRY_LINE FAULT_LINE, out, sizeof(out)), m;
+
+		CU_ASSERT_FATAL(n > 0);
+		text_see(&seen, (char *)out, n);
+		CU_ASSERT_EQUAL(seen.ret, 0);
+		CU_ASSERT_STRING_EQUAL(seen.out, ENTRY FAULT);
+		/* two behind each other are one text */
+		m = packed(zstd, FPU_LINE, out + n, sizeof(out) - n);
+		text_see(&seen, (char *)out, n + m);
+		CU_ASSERT_EQUAL(seen.ret, 0);
+		CU_ASSERT_STRING_EQUAL(seen.out, ENTRY FAULT FPU);
+		/* cut: what can be read, and an error that says so */
+		text_see(&seen, (char *)out, n - 1);
+		CU_ASSERT_EQUAL(seen.ret, KVMSIM_EPARSE);
+		CU_ASSERT_EQUAL(seen.result.refusal, HOST_FINE);
+		CU_ASSERT_PTR_NOT_NULL(strstr(seen.error, "cut short"));
+		if (zstd) /* its frames have no checksum here */
+			continue;
+		out[n / 2] ^= 0x55;
+		text_see(&seen, (char *)out, n + m);
+		CU_ASSERT_EQUAL(seen.ret, KVMSIM_EPARSE);
+	}
 }
 
 /* Dialects, tables and damage, to be cut and changed everywhere. */
@@ -389,6 +453,7 @@ static CU_TestInfo tests[] = {
 	{"the last line", test_last_line},
 	{"what is refused", test_refusals},
 	{"a line longer than any buffer", test_long_line},
+	{"packed", test_packed},
 	{"every prefix", test_every_prefix},
 	{"every byte changed", test_every_byte},
 	CU_TEST_INFO_NULL,

@@ -26,12 +26,20 @@ static bool closing(const struct step *s)
 	return s->kind == STEP_LIT && s->len == 1 && (*s->lit == ')' || *s->lit == ']');
 }
 
+/* An opening one that is missing, but for which the text has the other. */
+static bool opening(const struct step *s, const char *p, const char *end)
+{
+	return s->kind == STEP_LIT && s->len == 1 &&
+	       ((*s->lit == '(' && memchr(p, ')', end - p)) ||
+		(*s->lit == '[' && memchr(p, ']', end - p)));
+}
+
 /* A second try past something foreign: one or two characters between columns, or no bracket. */
 static enum got step_over(struct cursor *c, const struct step *s)
 {
 	const char *p = c->p, *q = to_blank(p, c->end), *next;
 
-	if (closing(s)) {
+	if ((closing(s) || opening(s, p, c->end)) && c->foreign < 2) {
 		c->foreign++;
 		return OK;
 	}
@@ -160,8 +168,9 @@ struct matched grammar_match(const struct grammar *g, const char *p, const char 
 				     .foreign = c.foreign,
 				     .needs_next = c.cut_number};
 		memcpy(m.more, c.more, sizeof(m.more));
-		if (got == OK && m.rest < end && m.rest == c.p)
-			m.how = MATCH_BAD; /* glued to the last field */
+		if (got == OK && m.rest < end &&
+		    (!is(m.rest[-1], CHAR_BLANK) || begins(m.rest, end, "0x")))
+			m.how = MATCH_BAD; /* glued to the last field; no note begins so */
 		if (m.how == MATCH_WHOLE && m.rest == end && !m.foreign) {
 			*first = i;
 			return m;

@@ -49,6 +49,8 @@ static void from_record(struct text *t, bool last, struct look *l)
 		return;
 	case RECORD_WHOLE:
 		l->what = LOOK_RECORD;
+		l->any = r->any;
+		l->damaged = r->e.damaged;
 		l->match = r->more[0] ? TEXT_MORE : TEXT_WHOLE;
 		if (last && !r->any && ends_early(t, r))
 			l->match = TEXT_CUT;

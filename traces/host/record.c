@@ -78,6 +78,17 @@ static bool stack_name(const char *p, size_t len)
 	return equals(p, p + len, "kernel_stack") || equals(p, p + len, "user_stack");
 }
 
+/* A few characters alone behind the last field are no note; tables count them the same way. */
+static bool stray(const char *p, const char *end)
+{
+	if (p == end || end - p > 3)
+		return false;
+	for (; p < end; p++)
+		if (is(*p, CHAR_DIGIT | CHAR_BLANK))
+			return false;
+	return true;
+}
+
 /* Their texts are beyond libtraceevent, which prints all of their fields as decimals. */
 static bool page_role(enum host_event_id id)
 {
@@ -129,7 +140,10 @@ static void fields(struct record_name *n, const char *p, const char *end, bool t
 		return;
 	}
 	r->how = RECORD_WHOLE;
-	r->note = m.rest < end;
+	if (stray(m.rest, end))
+		e->damaged = true;
+	else
+		r->note = m.rest < end;
 	r->brief = m.needs_next;
 	memcpy(r->more, m.more, sizeof(r->more));
 	e->damaged |= m.foreign != 0;
@@ -330,6 +344,21 @@ static const char *mend(const char *line, const char *end, struct mended *m)
 	return NULL;
 }
 
+/* Whether a known event's name with its colon stands behind what may be columns. */
+static bool names_event(const char *p, const char *end)
+{
+	bool columns = false;
+	const char *next;
+
+	for (p = skip_blanks(p, end); p < end; p = skip_blanks(next, end)) {
+		next = to_blank(p, end);
+		if (columns && next[-1] == ':' && host_event_find(p, next - 1 - p) >= HOST_KVM_REST)
+			return true;
+		columns |= *p == '[' || (is(*p, CHAR_DIGIT) && memchr(p, '.', next - p));
+	}
+	return false;
+}
+
 void record_read_damaged(struct record_names *names, const char *line, size_t len, char *scratch,
 			 struct record *r)
 {
@@ -340,11 +369,16 @@ void record_read_damaged(struct record_names *names, const char *line, size_t le
 	if (r->how != RECORD_NO)
 		return;
 	name = mend(line, end, &m);
-	if (!name || !m.foreign)
+	if (!name || !m.foreign) {
+		if (names_event(line, end))
+			r->how = RECORD_BAD;
 		return;
+	}
 	if (m.to[-1] != ' ')
 		*m.to++ = ' ';
 	copy(&m, name, end);
 	read_line(names, scratch, m.to - scratch, true, r);
 	r->e.damaged = r->how != RECORD_NO;
+	if (r->how == RECORD_NO && names_event(line, end))
+		r->how = RECORD_BAD;
 }

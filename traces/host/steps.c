@@ -252,6 +252,8 @@ static enum got bytes(struct cursor *c, const struct step *s)
 		p = skip_blanks(p + 2, c->end);
 		n++;
 	}
+	if (c->end - p == 1 && is(*p, CHAR_HEX))
+		return CUT;
 	if (s->kind == STEP_BYTES1 && !n)
 		return BAD;
 	c->p = p;

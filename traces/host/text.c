@@ -59,7 +59,7 @@ static bool wrapped_here(const struct text *t, const struct clean_line *next)
 }
 
 /* Whether @with, which is the pending line and another, is better than the pending one alone. */
-static bool joins(struct text *t, const struct look *was, bool was_any, const struct look *with,
+static bool joins(struct text *t, const struct look *was, const struct look *with,
 		  const struct look *own, const struct clean_line *next, bool soft, bool last)
 {
 	if (with->what == LOOK_SPECIAL || with->what == LOOK_UNKNOWN)
@@ -77,17 +77,16 @@ static bool joins(struct text *t, const struct look *was, bool was_any, const st
 		return false;
 	if (with->what == LOOK_TASK)
 		return soft;
-	if (was_any)
+	if (was->any)
 		return soft || (own->what != LOOK_TASK && wrapped_here(t, next));
 	if (was->match == TEXT_CUT)
 		return with->match == TEXT_CUT || !t->r.e.damaged || !t->r.note;
-	return !t->r.note && (was->match != TEXT_WHOLE || soft);
+	return !t->r.note && with->damaged == was->damaged && (was->match != TEXT_WHOLE || soft);
 }
 
 /* The pending line with @next behind it, @between them; true: it has become the pending one. */
 static bool try_join(struct text *t, const struct clean_line *next, const char *between, bool soft,
-		     const struct look *was, bool was_any, const struct look *own, size_t width,
-		     bool last)
+		     const struct look *was, const struct look *own, size_t width, bool last)
 {
 	size_t n = t->pending_len, room = sizeof(t->trial), add = strlen(between);
 	const char *at = next->at;
@@ -103,7 +102,7 @@ static bool try_join(struct text *t, const struct clean_line *next, const char *
 	memcpy(t->trial + n, between, add);
 	memcpy(t->trial + n + add, at, len);
 	text_look(t, t->trial, n + add + len, last && !next->soft, &with);
-	if (!joins(t, was, was_any, &with, own, next, soft, last))
+	if (!joins(t, was, &with, own, next, soft, last))
 		return false;
 	if (!soft && with.what == LOOK_RECORD && t->pending_width > t->wrap_width)
 		t->wrap_width = t->pending_width;
@@ -120,7 +119,7 @@ static bool try_join(struct text *t, const struct clean_line *next, const char *
 static int join(struct text *t, const struct clean_line *c, size_t width, bool last)
 {
 	struct look was, own;
-	bool was_any, blank;
+	bool blank;
 
 	if (!t->pending)
 		return 0;
@@ -128,11 +127,9 @@ static int join(struct text *t, const struct clean_line *c, size_t width, bool l
 	if (!blank && (!text_starts(t, c->at, c->len, &own) ||
 		       (t->pending_soft && own.what == LOOK_SPECIAL))) {
 		text_look(t, t->joined, t->pending_len, false, &was);
-		was_any = was.what == LOOK_RECORD && t->r.any;
-		if (t->pending_soft && try_join(t, c, "", true, &was, was_any, &own, width, last))
+		if (t->pending_soft && try_join(t, c, "", true, &was, &own, width, last))
 			return 1;
-		if (try_join(t, c, t->pending_soft ? "= " : " ", false, &was, was_any, &own, width,
-			     last))
+		if (try_join(t, c, t->pending_soft ? "= " : " ", false, &was, &own, width, last))
 			return 1;
 	}
 	return flush(t, false);

@@ -22,6 +22,7 @@ enum look_what {
 struct look {
 	enum look_what what;
 	enum text_match match;
+	bool any, damaged; /* of a record, as struct record has them */
 	struct special_line special;
 	struct text_look table;
 	const struct text_format *format;

@@ -19,7 +19,8 @@ const struct verb verb_record = {
 };
 
 /* Of what is nearest to the metal first. */
-static const struct verb *const recorders[] = {&recorder_kvm, &recorder_qemu, &recorder_tracefs, NULL};
+static const struct verb *const recorders[] = {&recorder_kvm, &recorder_qemu, &recorder_tracefs,
+					       NULL};
 
 static const char *short_name(const struct verb *recorder)
 {

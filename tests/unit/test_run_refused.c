@@ -109,10 +109,11 @@ static void cannot_tell(void)
 	refuse_trace(trace_of(1, three, 3, TRACE_NO_STORES), 0,
 		     "cannot tell: stores to memory were not recorded, and the dirty log reports "
 		     "nothing else");
-	refuse_trace(trace_of(1, three, 3, TRACE_ONLY_FAULTS), 0,
-		     "cannot tell: of the guest's accesses only those were seen that left the guest; "
-		     "a page that is writable is stored to unseen, so what is dirty at a collection, "
-		     "and what a collection costs, is not in it (kvmsim info says what is)");
+	refuse_trace(
+		trace_of(1, three, 3, TRACE_ONLY_FAULTS), 0,
+		"cannot tell: of the guest's accesses only those were seen that left the guest; "
+		"a page that is writable is stored to unseen, so what is dirty at a collection, "
+		"and what a collection costs, is not in it (kvmsim info says what is)");
 	refuse_trace(trace_of(1, three, 0, 0), 0, "cannot tell: no op was recorded");
 	refuse_trace(
 		trace_of(1, three, 3, 0), 4000,

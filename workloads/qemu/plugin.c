@@ -159,6 +159,13 @@ static void find_words(struct qemu_plugin_insn *insn, const uint8_t *code, size_
 						 NULL);
 }
 
+static int accesses(bool loads)
+{
+	if (loads)
+		return QEMU_MEM_RW;
+	return QEMU_MEM_STORES;
+}
+
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
@@ -175,8 +182,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 		if (!tracker.locks)
 			qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_CB_NO_REGS,
-							 tracker.devices ? QEMU_MEM_RW
-									 : QEMU_MEM_STORES,
+							 accesses(tracker.devices),
 							 (void *)(uintptr_t)(n - i));
 		if (tracker.devices && is_port_io(code, len))
 			qemu_plugin_register_vcpu_insn_exec_cb(

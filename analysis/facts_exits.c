@@ -120,7 +120,8 @@ static bool is_shadow_fault(const struct host_event *e, const char *name)
 {
 	uint64_t intr = facts_get(e, HOST_F_intr_info);
 
-	if (!strcmp(name, "PF EXCP") || !strcmp(name, "EXCP0E"))
+	/* SVM's, by the kernel and by libtraceevent */
+	if (!strcmp(name, "PF EXCP") || !strcmp(name, "EXCP0E") || !strcmp(name, "EXCP_PF"))
 		return true;
 	if (facts_get(e, HOST_F_reason) == SVM_PF && facts_get(e, HOST_F_isa) == 2)
 		return true;

@@ -327,6 +327,8 @@ static void test_faults(void)
 	host_set(&e, HOST_F_address, 0xfee00000);
 	host_set(&e, HOST_F_error_code, 2);
 	feed(&e);
+	leave(14, 11, 0, "EXIT_EXCP_PF", 2, 0x7000); /* SVM's by libtraceevent */
+	fault(15, 11, 0x7000, 2);
 	j = done();
 	says(j, "page_faults",
 	     "[{\"apic\":true,\"error_code\":\"0x2\",\"gpa\":\"0xfee00300\",\"gva\":null,\"vcpu\":"
@@ -340,7 +342,8 @@ static void test_faults(void)
 	     "{\"error_code\":\"0x181\",\"gpa\":\"0x6000\",\"gva\":null,\"vcpu\":null,\"write\":"
 	     "false},"
 	     "{\"error_code\":\"0x2\",\"gpa\":null,\"gva\":\"0xfee00000\",\"vcpu\":2,\"write\":"
-	     "true}]");
+	     "true},"
+	     "{\"error_code\":\"0x2\",\"gpa\":null,\"gva\":\"0x7000\",\"vcpu\":2,\"write\":true}]");
 	says(j, "truncated_error_codes", "1");
 	json_decref(j);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/export.h"
+#include "analysis/host_progress.h"
 #include "analysis/output.h"
 #include "analysis/run.h"
 #include "analysis/utf8.h"
@@ -145,11 +146,15 @@ int export_csv(const char *path, const struct kvmsim_errsink *errors, FILE *to,
 	struct rows r = {.csv = {.to = to}};
 	const struct host_sink sink = {
 		.ctx = &r, .event = on_event, .loss = on_loss, .elision = on_elision};
-	const struct host_opts opts = {.interrupted = &run_interrupted};
+	struct host_progress progress;
+	const struct host_opts opts = {.interrupted = &run_interrupted,
+				       .progress = host_progress_begin(&progress),
+				       .progress_ctx = &progress};
 	int err;
 
 	memset(result, 0, sizeof(*result));
 	err = host_read(path, &opts, &sink, errors, result);
+	host_progress_end(&progress);
 	*n_events = r.events;
 	return err;
 }

@@ -7,6 +7,7 @@
 #include <uthash.h>
 
 #include "analysis/export.h"
+#include "analysis/host_progress.h"
 #include "analysis/folded.h"
 #include "analysis/host_threads.h"
 #include "analysis/run.h"
@@ -98,14 +99,19 @@ int export_folded(const char *path, const struct kvmsim_errsink *errors, FILE *t
 	const struct host_threads_sink threads = {.ctx = &f, .segment = on_segment};
 	const struct host_sink sink = {
 		.ctx = &f, .event = on_event, .loss = on_loss, .elision = on_elision};
-	const struct host_opts opts = {.interrupted = &run_interrupted};
+	struct host_progress progress;
+	const struct host_opts opts = {.interrupted = &run_interrupted,
+				       .progress = host_progress_begin(&progress),
+				       .progress_ctx = &progress};
 	struct stack *s, *next;
 	int err = KVMSIM_ENOMEM;
 
 	memset(result, 0, sizeof(*result));
 	f.threads = host_threads_create(&threads);
-	if (f.threads)
+	if (f.threads) {
 		err = host_read(path, &opts, &sink, errors, result);
+		host_progress_end(&progress);
+	}
 	err = err ? err : host_threads_end(f.threads);
 	*n_events = f.events;
 	if (!err && f.events && host_threads_totals(f.threads).first == HOST_NO_TIME)

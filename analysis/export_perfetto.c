@@ -8,6 +8,7 @@
 
 #include "analysis/chrome.h"
 #include "analysis/export.h"
+#include "analysis/host_progress.h"
 #include "analysis/host_threads.h"
 #include "analysis/run.h"
 
@@ -292,7 +293,10 @@ int export_perfetto(const char *path, const struct kvmsim_errsink *errors, FILE 
 		.ctx = w, .segment = on_segment, .stall = on_stall};
 	const struct host_sink sink = {
 		.ctx = w, .event = on_event, .loss = on_loss, .elision = on_elision};
-	const struct host_opts opts = {.interrupted = &run_interrupted};
+	struct host_progress progress;
+	const struct host_opts opts = {.interrupted = &run_interrupted,
+				       .progress = host_progress_begin(&progress),
+				       .progress_ctx = &progress};
 	struct track *t, *next;
 	int err = KVMSIM_ENOMEM;
 
@@ -302,6 +306,7 @@ int export_perfetto(const char *path, const struct kvmsim_errsink *errors, FILE 
 	if (w && w->threads) {
 		w->to = to;
 		err = host_read(path, &opts, &sink, errors, result);
+		host_progress_end(&progress);
 		err = err ? err : host_threads_end(w->threads);
 		*n_events = w->events;
 		if (!err && !w->events && result->counts.records)

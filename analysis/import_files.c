@@ -9,11 +9,10 @@
 #include <unistd.h>
 
 #include "analysis/cli.h"
+#include "analysis/host_progress.h"
 #include "analysis/host_summary.h"
 #include "analysis/run.h"
 #include "traces/import_host.h"
-
-#define QUIET_SECONDS 2
 
 /* ---- clocks ---- */
 
@@ -100,23 +99,6 @@ static int see_loss(void *ctx, const struct host_loss *l)
 	return 0;
 }
 
-struct progress {
-	struct timespec start;
-	bool said;
-};
-
-static void show_progress(void *ctx, uint64_t bytes)
-{
-	struct progress *p = ctx;
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (now.tv_sec - p->start.tv_sec <= QUIET_SECONDS)
-		return;
-	fprintf(stderr, "\r%" PRIu64 " MiB", bytes >> 20);
-	p->said = true;
-}
-
 /* ---- what is said ---- */
 
 static void say_ops(const struct import_files *f, const struct import_host_stats *st)
@@ -181,7 +163,7 @@ int import_files(const struct import_files *f)
 {
 	struct import_host_file *files = calloc(f->n, sizeof(*files));
 	struct watch *watch = calloc(f->n, sizeof(*watch));
-	struct progress progress = {.said = false};
+	struct host_progress progress;
 	struct import_host_opts opts = {.slots = f->slots,
 					.n_slots = f->n_slots,
 					.source = f->source,
@@ -205,12 +187,9 @@ int import_files(const struct import_files *f)
 		files[k].path = f->paths[k];
 		files[k].watch = &watch[k].sink;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &progress.start);
-	if (isatty(STDERR_FILENO))
-		opts.progress = show_progress;
+	opts.progress = host_progress_begin(&progress);
 	err = import_host(files, f->n, &opts, f->out, &cli_errors, &st);
-	if (progress.said)
-		fputs("\r                    \r", stderr);
+	host_progress_end(&progress);
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted; %s was not written", f->out);
 	code = err ? cli_exit_code(err) : say(f, files, watch, &st);

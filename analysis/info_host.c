@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analysis/cli.h"
+#include "analysis/host_progress.h"
 #include "analysis/host_summary.h"
 #include "analysis/output.h"
 #include "analysis/run.h"
@@ -101,7 +102,12 @@ static int print(struct host_facts *h, struct facts *f, const struct info_host_a
 static int read_all(const char *path, const struct info_host_args *a, const struct csv_map *map,
 		    struct facts *f, struct tables *t)
 {
-	struct host_opts opts = {.tables = t, .csv = map, .interrupted = &run_interrupted};
+	struct host_progress progress;
+	struct host_opts opts = {.tables = t,
+				 .csv = map,
+				 .interrupted = &run_interrupted,
+				 .progress = host_progress_begin(&progress),
+				 .progress_ctx = &progress};
 	struct host_result result = {.refusal = HOST_FINE};
 	struct host_facts h = {path, f, t, &result, a->given};
 	struct both b = {.facts = facts_sink(f)};
@@ -109,6 +115,7 @@ static int read_all(const char *path, const struct info_host_args *a, const stru
 	struct summary s;
 	int err = host_read(path, &opts, &sink, &cli_errors, &result);
 
+	host_progress_end(&progress);
 	s = host_summary(&b.summary, &result);
 	host_summary_free(&b.summary);
 	if (result.refusal != HOST_FINE) {

@@ -330,7 +330,7 @@ static void keeps_long_strings(void)
 	for (int i = 0; i < 40; i++) {
 		CU_ASSERT_EQUAL_FATAL(event_reader_next(e, &row), 1);
 		CU_ASSERT_EQUAL(row.event.name.len, 60000);
-		CU_ASSERT_EQUAL(row.event.comm.len, 1000 + i);
+		CU_ASSERT_EQUAL(row.event.comm.len, (size_t)(1000 + i));
 		CU_ASSERT_EQUAL(row.event.reason.len, 65535);
 		CU_ASSERT_EQUAL(row.event.reason.at[0], 'a' + i % 26);
 	}

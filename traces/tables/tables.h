@@ -70,22 +70,21 @@ struct dirty_log_run {
 enum migrate_layout { MIGRATE_LINES, MIGRATE_FOLDED, MIGRATE_FOLDED_ALL };
 /* The fields of info migrate, by the names that kvmsim prints. A value that no run can have (above
  * the total and near 2^64) is kept as it is; migration_impossible() names it. */
-/* clang-format off: it never comes to an end here */
-#define MIGRATE_FIELDS(F) \
-	F(total_ms) \
-	F(setup_ms) \
-	F(downtime_ms) \
-	F(expected_downtime_ms) \
-	F(page_kib) \
-	F(total_kib) \
-	F(transferred_kib) \
-	F(remaining_kib) \
-	F(normal_pages) \
-	F(zero_pages) \
-	F(pages_per_second) \
-	F(dirty_syncs) \
+
+#define MIGRATE_FIELDS(F)                                                                          \
+	F(total_ms)                                                                                \
+	F(setup_ms)                                                                                \
+	F(downtime_ms)                                                                             \
+	F(expected_downtime_ms)                                                                    \
+	F(page_kib)                                                                                \
+	F(total_kib)                                                                               \
+	F(transferred_kib)                                                                         \
+	F(remaining_kib)                                                                           \
+	F(normal_pages)                                                                            \
+	F(zero_pages)                                                                              \
+	F(pages_per_second)                                                                        \
+	F(dirty_syncs)                                                                             \
 	F(dirty_pages_rate)
-/* clang-format on */
 struct migration_status {
 	enum migrate_layout layout;
 	char *status;

@@ -6,6 +6,12 @@
 # shellcheck source=tests/golden/lib.sh
 . "$(dirname "$0")/lib.sh"
 instances=/sys/kernel/tracing/instances
+# One at a time: the folder of instances is the machine's, and the tests run side by side. The folder
+# above is locked, since the program locks the one of the instances.
+if [ -r "${instances%/*}" ]; then
+	exec 9<"${instances%/*}"
+	flock -w 200 9 || echo 'record_tracefs: another test of it does not end' >&2
+fi
 
 bad 'no output' 2 record tracefs --duration 1
 bad 'unknown option' 2 record tracefs --fast
@@ -25,16 +31,16 @@ gone() { # within 10 seconds
 	done
 	[ -z "$(ours)" ]
 }
-tracing() { # until an instance is on, a minute at most
+tracing() { # until its instance is on, a minute at most
 	tries=0
-	until cat $instances/kvmsim-*/tracing_on 2>/dev/null | grep -q 1 || [ $tries -ge 1200 ]; do
+	until cat "$instances/kvmsim-$recorder/tracing_on" 2>/dev/null | grep -q 1 || [ $tries -ge 1200 ]; do
 		sleep 0.05
 		tries=$((tries + 1))
 	done
-	cat $instances/kvmsim-*/tracing_on 2>/dev/null | grep -q 1
+	cat "$instances/kvmsim-$recorder/tracing_on" 2>/dev/null | grep -q 1
 }
 begin() { # records in the background: its number in $recorder
-	"$kvmsim" record tracefs -o "$dir/$1.dat" --events sched:sched_switch >"$dir/out" 2>"$dir/err" &
+	"$kvmsim" record tracefs -o "$dir/$1.dat" --events sched:sched_switch >"$dir/out" 2>"$dir/err" 9>&- &
 	recorder=$!
 	ok "$1: begins" tracing
 }
@@ -101,8 +107,10 @@ else
 	ok 'SIGKILL: no file' [ ! -e "$dir/SIGKILL.dat" ]
 	begin both
 	# the watchdog is the only process that it made
-	watchdog=$(tr -d ' ' <"/proc/$recorder/task/$recorder/children")
-	kill -s KILL "$watchdog" "$recorder"
+	watchdog=$(awk -v of="$recorder" '$1 == "Name:" { name = $2 } $1 == "Pid:" { pid = $2 }
+		$1 == "PPid:" && $2 == of && name == "kvmsim-watchdog" { print pid }' /proc/[0-9]*/status 2>/dev/null)
+	ok 'there is a watchdog' [ -n "$watchdog" ]
+	kill -s KILL "${watchdog:-$recorder}" "$recorder" 2>/dev/null
 	wait "$recorder" 2>/dev/null
 	ok 'both killed: the instance is left' [ -n "$(ours)" ]
 	ok 'both killed: the next one begins' run 0 record tracefs -o "$dir/e.dat" \

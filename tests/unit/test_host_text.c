@@ -231,6 +231,8 @@ static void test_tables(void)
 	fields("kvm_dirty_ring_push: ring 0: dirty 0x8bf reset 0x500 slot 1 offset 0x2b8 ret -1 "
 	       "(used 959)",
 	       "-|ring=0 dirty=8bf reset=500 slot=1 offset=2b8 ret=ffffffffffffffff used=3bf");
+	fields("kvm_dirty_ring_push: ring 1: dirty 0x20 reset 0x0 slot 0 offset 0x6d3 (used 32)",
+	       "-|ring=1 dirty=20 reset=0 slot=0 offset=6d3 used=20");
 	fields("kvm_dirty_ring_reset: ring 2: dirty 0x8c0 reset 0x8c0 (used 0)",
 	       "-|ring=2 dirty=8c0 reset=8c0 used=0");
 	fields("kvm_dirty_ring_exit: vcpu 2", "-|vcpu=2");

@@ -124,6 +124,9 @@ static void test_exits(void)
 	       "UNKNOWN|rip=10 reason=4d info1=0 info2=0");
 	fields("kvm_exit: reason PF excp rip 0x10 info 2 1000",
 	       "PF excp|rip=10 info1=2 info2=1000");
+	fields("kvm_exit: vcpu 0 reason EPT_VIOLATION 0x4000000 rip 0x10 info1 0x0000000000000781 "
+	       "info2 0x0000000000000000 intr_info 0x00000000 error_code 0x00000000",
+	       "EPT_VIOLATION|vcpu=0 rip=10 info1=781 info2=0 intr_info=0 error_code=0");
 	fields("kvm_exit: reason INVALID_STATE FAILED_VMENTRY rip 0x10 info 0 0",
 	       "INVALID_STATE|rip=10 info1=0 info2=0");
 	fields("kvm_exit: TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffff800010aa11dc",
@@ -236,6 +239,8 @@ static void test_tables(void)
 	fields("kvm_dirty_ring_reset: ring 2: dirty 0x8c0 reset 0x8c0 (used 0)",
 	       "-|ring=2 dirty=8c0 reset=8c0 used=0");
 	fields("kvm_dirty_ring_exit: vcpu 2", "-|vcpu=2");
+	fields("kvm_ioapic_set_irq: pin 4 dst 1 vec 39 (Fixed|physical|edge) (coalesced)", "-|");
+	fields("kvm_ioapic_set_irq: pin 4 dst 1 vec=39 (Fixed|physical|edge)", "-|");
 	fields("kvm_ple_window: vcpu 3: ple_window 11000 (grow 5500)",
 	       "-|vcpu=3 old=157c new=2af8 grow=1");
 	fields("kvm_ple_window_update: vcpu 3 old 11000 new 5500 (shrinked)",

@@ -119,6 +119,11 @@ static enum got reason(struct cursor *c)
 		e->reason.len = c->p - from;
 	} else if (begins(p, c->end, "FAILED_VMENTRY")) {
 		c->p = p + strlen("FAILED_VMENTRY");
+	} else if (begins(p, c->end, "0x")) { /* VMX's flags without a name: a bus lock, SGX */
+		const char *q = read_hex(p + 2, c->end, &v, &fits);
+
+		if (q > p + 2 && fits)
+			c->p = q;
 	} else if (p < c->end && *p == '(' && equals(from, to, "UNKNOWN")) {
 		const char *q = read_dec(p + 1, c->end, &v, &fits);
 

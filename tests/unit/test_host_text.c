@@ -60,6 +60,8 @@ static void test_columns(void)
 		/* trace-cmd report of several files or buffers */
 		{"faults:              vmm-812   [001]    44.832077: kvm_entry:    vcpu 3\n",
 		 "vmm|812|-|1|44832077000.6|0|" ENTRY},
+		{"   vmm-812   [001]    44.832077: (+2641)  kvm_entry:    vcpu 3\n",
+		 "vmm|812|-|1|44832077000.6|0|" ENTRY},
 		/* perf script: tid, pid/tid, without CPU, without both; its period */
 		{"     cell vcpu 3  812 [021] 88120.417733: kvm:kvm_entry:  vcpu 3\n",
 		 "cell vcpu 3|812|-|21|88120417733000.6|0|" ENTRY},

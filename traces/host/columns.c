@@ -21,6 +21,19 @@ unsigned columns_flags(const char *p, const char *end)
 	return q - p == 4 || q - p == 5 ? q - p : 0;
 }
 
+/* "(+2641)": trace-cmd report --ts-diff. */
+static const char *behind_diff(const char *p, const char *end)
+{
+	const char *q = skip_blanks(p, end), *r;
+	uint64_t v;
+	bool fits;
+
+	if (end - q < 2 || *q != '(' || (q[1] != '+' && q[1] != '-'))
+		return p;
+	r = read_dec(q + 2, end, &v, &fits);
+	return r > q + 2 && r < end && *r == ')' ? r + 1 : p;
+}
+
 const char *columns_time(struct host_event *e, const char *p, const char *end)
 {
 	uint64_t v, f;
@@ -41,7 +54,7 @@ const char *columns_time(struct host_event *e, const char *p, const char *end)
 			return NULL;
 		e->time_ns = v * power10[9] + f * power10[9 - (r - q - 1)];
 		e->time_decimals = r - q - 1;
-		return r + 1;
+		return behind_diff(r + 1, end);
 	}
 	if (*q == 'u') {
 		if (q + 1 == end)

@@ -153,6 +153,17 @@ static json_t *derived_remaining(const struct migration_status *m)
 	return json_u64(m->total_kib.value - sent);
 }
 
+/* Into a list of names, which are in order. */
+static void add_name(json_t *list, const char *name)
+{
+	size_t at = 0;
+
+	while (at < json_array_size(list) &&
+	       strcmp(json_string_value(json_array_get(list, at)), name) < 0)
+		at++;
+	json_array_insert_new(list, at, json_string(name));
+}
+
 static json_t *migration_json(const struct migration_status *m)
 {
 	static const char *const layouts[] = {"lines", "folded", "folded-all"};
@@ -168,7 +179,7 @@ static json_t *migration_json(const struct migration_status *m)
 
 		json_put(o, migrate_fields[i].name, wrong ? json_null() : number(n));
 		if (wrong)
-			json_array_append_new(impossible, json_string(migrate_fields[i].name));
+			add_name(impossible, migrate_fields[i].name);
 	}
 	json_put(o, "impossible", impossible);
 	if (migration_impossible(m, &m->remaining_kib))

@@ -9,6 +9,7 @@
 /* A text without anything known in it, of which so much was read and a tenth is no text, is not
  * read to its end. */
 #define ENOUGH_ODD MIB
+#define WRAP_LEAST 40 /* columns of the narrowest terminal */
 
 static bool may_go_on(const struct look *l)
 {
@@ -106,12 +107,40 @@ static bool try_join(struct text *t, const struct clean_line *next, const char *
 		return false;
 	if (!soft && with.what == LOOK_RECORD && t->pending_width > t->wrap_width)
 		t->wrap_width = t->pending_width;
-	t->transport.quoted_printable |= soft && with.what == LOOK_RECORD;
+	t->transport.quoted_printable |= t->pending_soft && soft && with.what == LOOK_RECORD;
 	memcpy(t->joined, t->trial, n + add + len);
 	t->pending_len = n + add + len;
 	t->pending_lines++;
 	t->pending_soft = next->soft;
 	t->pending_width = width;
+	return true;
+}
+
+/* The pending line with @next behind it is a record without anything odd. */
+static bool clean_with(struct text *t, const struct clean_line *next, const char *between,
+		       bool last)
+{
+	size_t n = t->pending_len, add = strlen(between);
+	struct look with;
+
+	memcpy(t->trial, t->joined, n);
+	memcpy(t->trial + n, between, add);
+	memcpy(t->trial + n + add, next->at, next->len);
+	text_look(t, t->trial, n + add + next->len, last && !next->soft, &with);
+	return with.what == LOOK_RECORD && with.match != TEXT_NO && !with.damaged && !t->r.note;
+}
+
+/* Terminals wrap at their last column, also inside a word: whether the two make sense only so. */
+static bool broken_word(struct text *t, const struct clean_line *next, bool last)
+{
+	size_t n = t->pending_len;
+
+	if (t->pending_width < WRAP_LEAST || !n || !next->len ||
+	    n + next->len + 3 > sizeof(t->trial) || is(t->joined[n - 1], CHAR_BLANK) ||
+	    is(*next->at, CHAR_BLANK) || clean_with(t, next, " ", last) ||
+	    !clean_with(t, next, "", last))
+		return false;
+	t->word_width = t->pending_width;
 	return true;
 }
 
@@ -128,6 +157,9 @@ static int join(struct text *t, const struct clean_line *c, size_t width, bool l
 		       (t->pending_soft && own.what == LOOK_SPECIAL))) {
 		text_look(t, t->joined, t->pending_len, false, &was);
 		if (t->pending_soft && try_join(t, c, "", true, &was, &own, width, last))
+			return 1;
+		if (!t->pending_soft && broken_word(t, c, last) &&
+		    try_join(t, c, "", true, &was, &own, width, last))
 			return 1;
 		if (try_join(t, c, t->pending_soft ? "= " : " ", false, &was, &own, width, last))
 			return 1;
@@ -167,7 +199,8 @@ static int slow(struct text *t, const struct source_line *raw, uint64_t number)
 		return text_tell(t, &l, c.at, c.len, 1, number, last);
 	if (may_go_on(&l) ||
 	    (c.soft && (l.what != LOOK_UNKNOWN || t->transport.quoted_printable)) ||
-	    (l.what == LOOK_RECORD && l.match == TEXT_WHOLE && t->r.any)) {
+	    (l.what == LOOK_RECORD && l.match == TEXT_WHOLE &&
+	     (t->r.any || raw->len == t->word_width))) {
 		pend(t, &c, raw->len, number);
 		return 0;
 	}
@@ -222,7 +255,7 @@ static inline int fast(struct text *t, const struct source_line *raw, uint64_t n
 	if (len && line[len - 1] == '\r')
 		len--;
 	if (t->pending || !raw->newline || !len || *line == '>' || *line == '[' || *line == '#' ||
-	    *line == '^' || line[len - 1] == '=')
+	    *line == '^' || line[len - 1] == '=' || raw->len == t->word_width)
 		return 0;
 	record_read(&t->names, line, len, &t->r);
 	if (t->r.how != RECORD_WHOLE || t->r.note || raw->cut)

@@ -57,6 +57,7 @@ struct text {
 
 	const struct text_format *last_format;
 	size_t wrap_width;	      /* the widest line that was wrapped; 0: none was */
+	size_t word_width;	      /* of lines that a terminal wrapped inside a word; 0: none */
 	uint64_t have[HOST_N_EVENTS]; /* fields that records of the event had */
 	bool ends_in_line;	      /* the last line read has no newline */
 	bool in_stack;

@@ -149,11 +149,21 @@ static bool task(struct host_event *e, const char *p, const char *end, bool *das
 	return d > p;
 }
 
+/* Whether time or flags stand at @p, as they do behind the CPU, but not behind a [1] in a comm. */
+static bool behind_cpu(const char *p, const char *end)
+{
+	const char *d = skip(p, end, CHAR_DIGIT);
+
+	if (d > p)
+		return d == end || *d == '.' || *d == ':' || *d == 'u';
+	return columns_flags(p, end);
+}
+
 enum columns columns_bracket(struct host_event *e, const char *line, const char *end,
 			     const char **name)
 {
 	const char *p = skip_blanks(line, end), *stop = end - p > TASK_MAX ? p + TASK_MAX : end;
-	const char *q, *cpu_end;
+	const char *q, *cpu_end, *other = NULL;
 	uint64_t cpu;
 	bool fits, dash;
 	unsigned n;
@@ -161,15 +171,25 @@ enum columns columns_bracket(struct host_event *e, const char *line, const char 
 	if (p == end)
 		return COLUMNS_NO;
 	for (q = p;; q++) {
-		if (q == stop || (int8_t)*q < 9)
-			return COLUMNS_NO; /* and not ASCII */
+		if (q == stop || (int8_t)*q < 9) {
+			if (!other)
+				return COLUMNS_NO; /* and not ASCII */
+			q = other;
+			cpu_end = read_dec(q + 1, end, &cpu, &fits);
+			break;
+		}
 		if (*q != '[' || q == p || !is(q[-1], CHAR_BLANK))
 			continue;
 		cpu_end = read_dec(q + 1, end, &cpu, &fits);
 		if (cpu_end == end && cpu_end > q + 1 && task(e, p, q, &dash) && e->tid >= 0)
 			return COLUMNS_TASK;
-		if (cpu_end > q + 1 && cpu_end < end && *cpu_end == ']' && cpu_end - q < 8)
-			break;
+		if (cpu_end > q + 1 && cpu_end < end && *cpu_end == ']' && cpu_end - q < 8 &&
+		    (cpu_end + 1 == end || is(cpu_end[1], CHAR_BLANK))) {
+			if (behind_cpu(skip_blanks(cpu_end + 1, end), end))
+				break;
+			if (!other)
+				other = q;
+		}
 	}
 	if (!task(e, p, q, &dash) || e->comm.len > COMM_MAX)
 		return COLUMNS_NO;

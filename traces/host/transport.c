@@ -57,23 +57,39 @@ static int upper_hex(char c)
 	return c >= 'a' ? 255 : hex_value[(uint8_t)c];
 }
 
-/* @all: every =XX and not only =3D, in a text whose every = should be one. */
+/* The byte that "=XX" at @p stands for, or -1. */
+static int coded(const char *p, const char *end)
+{
+	int high, low;
+
+	if (end - p < 3 || *p != '=')
+		return -1;
+	high = upper_hex(p[1]);
+	low = upper_hex(p[2]);
+	return high < 16 && low < 16 ? high << 4 | low : -1;
+}
+
+/*
+ * Decodes =3D and blanks, no-break ones, too. @all: every =XX, in a text whose every = should be
+ * one.
+ */
 static size_t decode(char *p, size_t len, bool all)
 {
 	const char *from = p, *end = p + len;
 	char *to = p;
 
 	while (from < end) {
-		if (*from == '=' && end - from >= 3) {
-			int high = upper_hex(from[1]), low = upper_hex(from[2]);
+		int c = coded(from, end);
 
-			if (high < 16 && low < 16 && (all || (high == 3 && low == 13))) {
-				*to++ = (char)(high << 4 | low);
-				from += 3;
-				continue;
-			}
+		if (c == 0xc2 && coded(from + 3, end) == 0xa0) {
+			*to++ = ' ';
+			from += 6;
+		} else if (c >= 0 && (all || c == '=' || c == ' ' || c == '\t')) {
+			*to++ = (char)c;
+			from += 3;
+		} else {
+			*to++ = *from++;
 		}
-		*to++ = *from++;
 	}
 	return to - p;
 }
@@ -127,6 +143,7 @@ static const char *front(const char *p, const char *end)
 void transport_undo(struct transport *t, const char *line, size_t len, struct clean_line *out)
 {
 	const char *end = line + len;
+	bool equals;
 
 	while (end > line && end[-1] == '\r')
 		end--;
@@ -139,18 +156,15 @@ void transport_undo(struct transport *t, const char *line, size_t len, struct cl
 	out->soft = end > line && end[-1] == '=';
 	if (out->soft)
 		end--;
-	if (memmem(line, end - line, "=3D", 3)) {
+	equals = memmem(line, end - line, "=3D", 3);
+	if (equals || (t->quoted_printable && memchr(line, '=', end - line))) {
 		len = end - line;
 		if (line != t->line)
 			memcpy(t->line, line, len);
 		line = t->line;
-		len = decode(t->line, len, t->quoted_printable);
+		len = decode(t->line, len, equals && t->quoted_printable);
 		end = line + blanks(t->line, len);
 		t->quoted_printable = true;
-	} else if (t->quoted_printable && memmem(line, end - line, "=20", 3)) {
-		/* a blank at the end of a line is written so */
-		if (end - line >= 3 && !memcmp(end - 3, "=20", 3))
-			end -= 3;
 	}
 	line = front(line, end);
 	while (end > line && is(end[-1], CHAR_BLANK) && !out->soft)

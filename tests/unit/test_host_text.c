@@ -292,6 +292,9 @@ static void test_headers(void)
 	     "Dumping ftrace buffer:\n---------------------------------\n",
 	     "empty 2\ncpus 10\nloss -1 18834 0 header\n");
 	CU_ASSERT_EQUAL(seen.result.counts.loss_markers, 0);
+	same("# nop latency trace v1.1.5 on 6.1.0\n# latency: 0 us, #127660/1191365, CPU#0 | "
+	     "(M:desktop VP:0, KP:0, SP:0 HP:0 #P:2)\n#    | task: -0 (uid:0 nice:0)\n",
+	     "loss -1 1063705 0 header\n");
 	same("CPU:3 [LOST EVENTS]\nCPU:0 [LOST 77 EVENTS]\nCPU:12 [51207 EVENTS DROPPED]\n"
 	     "CPU:1 [EVENTS DROPPED]\nWarning:\nProcessed 48213 events and lost 3 chunks!\n\n"
 	     "Check IO/CPU overload!\n",

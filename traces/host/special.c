@@ -24,17 +24,29 @@ static bool take_number(const char **p, const char *end, uint64_t *out)
 	return true;
 }
 
+/* Behind "entries-in-buffer/entries-written:", or of the latency format behind
+ * "latency: 0 us, #". */
+static const char *ratio(const char *p, const char *end)
+{
+	static const char entries[] = "entries-in-buffer/entries-written:", latency[] = "latency: ";
+	const char *q = memmem(p, end - p, entries, strlen(entries));
+
+	if (q)
+		return skip_blanks(q + strlen(entries), end);
+	q = memmem(p, end - p, latency, strlen(latency));
+	q = q ? memmem(q, end - q, ", #", 3) : NULL;
+	return q ? q + 3 : NULL;
+}
+
 static void header(const char *p, const char *end, struct special_line *s)
 {
-	static const char ratio[] = "entries-in-buffer/entries-written:";
-	const char *q = memmem(p, end - p, ratio, strlen(ratio));
+	const char *q = ratio(p, end);
 	uint64_t in, written;
 
 	s->what = SPECIAL_HEADER;
 	s->trace = memmem(p, end - p, "tracer:", 7) != NULL;
 	if (!q)
 		return;
-	q = skip_blanks(q + strlen(ratio), end);
 	if (!take_number(&q, end, &in) || !take(&q, end, "/") || !take_number(&q, end, &written))
 		return;
 	s->what = SPECIAL_RATIO;

@@ -348,14 +348,18 @@ static int import_run(const struct verb *verb, int argc, char **argv)
 	cli_catch_signals();
 	for (; !err && n < a.n_files; n++)
 		err = import_input_open(a.files[n], &in[n]);
-	for (size_t k = 0; !err && k < n; k++)
+	for (size_t k = 0; !err && k < n; k++) {
 		probe |= a.format == FORMAT_AUTO && in[k].probe;
+		if (!code && import_input_is(&in[k], a.out))
+			code = cli_usage(verb, "-o %s would replace %s, which is to be read", a.out,
+					 in[k].name);
+	}
 	if (err == KVMSIM_EINTR)
 		code = cli_exit_code(
 			kvmsim_err(&cli_errors, err, "interrupted; %s was not written", a.out));
 	else if (err)
 		code = EXIT_INPUT;
-	else
+	else if (!code)
 		code = probe ? import_probe(verb, &a, &in[0]) : import_hosts(verb, &a, in);
 	for (size_t k = 0; k < n; k++)
 		import_input_close(&in[k]);

@@ -117,6 +117,14 @@ int import_input_again(struct import_input *in, const char *path, const char **a
 		       : 0;
 }
 
+bool import_input_is(const struct import_input *in, const char *path)
+{
+	struct stat own, other;
+
+	return !fstat(in->fd, &own) && S_ISREG(own.st_mode) && !stat(path, &other) &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 void import_input_close(struct import_input *in)
 {
 	if (in->fd >= 0)

@@ -20,6 +20,8 @@ int import_input_open(const char *path, struct import_input *in);
 /* The path by which it can be opened again, and what has been looked at is still there: @path, or
  * "-" where that is standard input or a pipe, which takes its place. KVMSIM_EIO. */
 int import_input_again(struct import_input *in, const char *path, const char **again);
+/* Whether @path is the same regular file, also by another name. */
+bool import_input_is(const struct import_input *in, const char *path);
 void import_input_close(struct import_input *in);
 
 #endif

@@ -68,6 +68,11 @@ ok 'what is not recorded is said' grep -q 'accesses without a fault' "$dir/out"
 ok 'no instructions where the clock counts ns' sh -c "grep -q '\"elapsed\": 69000' '$dir/out' &&
 	! grep -q '\"instructions\"' '$dir/out'"
 
+cp "$dir/host.txt" "$dir/one.txt"
+ln "$dir/one.txt" "$dir/two.txt"
+ok 'out is no file that is read' run 2 import -o "$dir/two.txt" "$dir/one.txt"
+ok 'which is as it was' cmp -s "$dir/host.txt" "$dir/one.txt"
+
 # What it cannot answer.
 for verb in replay compare; do
 	policies=mask

@@ -142,8 +142,7 @@ spread() { # TRACE SLOT INTERVAL
 		awk '{ a[NR] = $1 } END { printf "%d / %d / %d", a[1], a[int((NR + 1) / 2)], a[NR] }'
 }
 
-# What dbench's table of locks says
-# by who takes them most, if they go from vCPU to vCPU.
+# What dbench's table of locks says: all, and the locks that go from vCPU to vCPU.
 locks() {
 	python3 - traces/recorded/dbench-locks.csv <<'END'
 import csv, sys

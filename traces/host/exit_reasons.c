@@ -2,6 +2,7 @@
 #include "traces/host/exit_reasons.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct named {
 	uint32_t reason;
@@ -59,4 +60,19 @@ struct host_text exit_reason_name(enum exit_isa isa, uint32_t reason)
 	if (isa == EXIT_ISA_SVM)
 		return find(svm, sizeof(svm) / sizeof(*svm), reason);
 	return (struct host_text){0};
+}
+
+bool exit_reason_number(enum exit_isa isa, const char *name, uint32_t *reason)
+{
+	const struct named *table = isa == EXIT_ISA_VMX ? vmx : svm;
+	size_t n = isa == EXIT_ISA_VMX ? sizeof(vmx) / sizeof(*vmx) : sizeof(svm) / sizeof(*svm);
+	size_t len = strlen(name);
+
+	for (size_t i = 0; isa != EXIT_ISA_UNKNOWN && i < n; i++) {
+		if (table[i].name.len == len && !memcmp(table[i].name.at, name, len)) {
+			*reason = table[i].reason;
+			return true;
+		}
+	}
+	return false;
 }

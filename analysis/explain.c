@@ -55,8 +55,7 @@ static const struct bit ept_bits[] = {
 	{5, "executable", "the EPT entries allow fetches", "the EPT entries do not allow fetches"},
 	{6, "user-executable", "the EPT entries allow fetches from user-mode addresses", NULL},
 	{7, "linear address valid", "the guest linear address is known", NULL},
-	{8, "final", "while the guest's final address was translated",
-	 "while the guest's own page tables were walked, or its A and D bits set"},
+	{8, "final", "while the guest's final address was translated", NULL},
 	{9, "user page", "the linear address is a user-mode one", NULL},
 	{10, "writable page", "the guest's own tables allow stores", NULL},
 	{11, "no-execute page", "the guest's own tables forbid fetches", NULL},
@@ -66,20 +65,81 @@ static const struct bit ept_bits[] = {
 	{15, "guest-paging verification", "guest-paging verification forbade it", NULL},
 	{16, "asynchronous", "by no instruction (the processor's own tracing)", NULL},
 };
+static const struct bit ept_walk[] = {
+	{8, "final", "while the guest's final address was translated",
+	 "while the guest's own page tables were walked, or its A and D bits set"},
+};
+#define B(n) (1ull << (n))
+/* What no processor makes: bits that are set and bits that are clear together. */
+struct combination {
+	uint64_t set, clear;
+	const char *why;
+};
+/* Intel 4.7; AMD 8.4.2 */
+static const struct combination pf_impossible[] = {
+	{B(3), B(0),
+	 "RSVD without P: reserved bits are checked in entries that are present (QEMU's "
+	 "emulated processor has done otherwise)"},
+	{B(4) | B(1), 0, "I/D with W/R: a fetch is no store"},
+	{B(5), B(0), "PK without P: keys are those of mapped pages"},
+	{B(5) | B(4), 0, "PK with I/D: keys do not guard fetches"},
+	{B(5) | B(3), 0, "PK with RSVD: an entry with reserved bits has no key"},
+	{B(6) | B(4), 0, "SS with I/D: a fetch is no shadow-stack access"},
+	{B(15), B(0), "SGX without P: its check comes after that of the tables"},
+	{B(15) | B(3), 0, "SGX with RSVD: its check comes after that of the tables"},
+};
+/* AMD 15.25.6: one of the two walks it was. */
+static const struct combination npf_impossible[] = {
+	{B(32) | B(33), 0, "final with table: a fault is in one of the two walks"},
+	{0, B(32) | B(33),
+	 "neither final nor table: the upper half is missing, which kernels before "
+	 "6.1 do not print"},
+	{0, B(2), "U/S clear: nested walks are the user's"},
+};
+/* Intel 28.2.1; what has bits 5:3 so would be an EPT misconfiguration (29.3.3.1). */
+static const struct combination ept_impossible[] = {
+	{0, B(0) | B(1) | B(2) | B(16), "no access at all"},
+	{B(1) | B(2), 0, "a store and a fetch at once"},
+	{B(4), B(3), "writable but not readable: such entries are misconfigured (EPT_MISCONFIG)"},
+	{B(8), B(7), "bit 8 without bit 7: it says something of linear addresses only"},
+	{B(9), B(7), "bit 9 without bit 7: it says something of linear addresses only"},
+};
 #define N(table) (sizeof(table) / sizeof(*(table)))
+
+static void put_impossible(json_t *o, uint64_t code, const struct combination *c, size_t n)
+{
+	json_t *list = json_object_get(o, "impossible");
+
+	for (size_t i = 0; i < n; i++) {
+		if ((code & c[i].set) != c[i].set || code & c[i].clear)
+			continue;
+		if (!list) {
+			list = json_array();
+			json_put(o, "impossible", list);
+		}
+		json_array_append_new(list, json_string(c[i].why));
+	}
+}
+
+void explain_text_field(json_t *fields, const char *bits, const char *name, const char *value,
+			const char *meaning)
+{
+	json_t *f = json_object();
+
+	json_put(f, "bits", json_string(bits));
+	json_put(f, "name", json_string(name));
+	json_put(f, "value", json_string(value));
+	json_put(f, "meaning", json_string(meaning));
+	json_array_append_new(fields, f);
+}
 
 void explain_field(json_t *fields, const char *bits, const char *name, uint64_t value,
 		   const char *meaning)
 {
-	json_t *f = json_object();
 	char hex[OUT_TEXT];
 
 	snprintf(hex, sizeof(hex), "0x%" PRIx64, value);
-	json_put(f, "bits", json_string(bits));
-	json_put(f, "name", json_string(name));
-	json_put(f, "value", json_string(hex));
-	json_put(f, "meaning", json_string(meaning));
-	json_array_append_new(fields, f);
+	explain_text_field(fields, bits, name, hex, meaning);
 }
 
 json_t *explain_new(const char *what, const char *value)
@@ -129,48 +189,58 @@ static bool bit(uint64_t code, unsigned b)
 
 static const char *pf_says(uint64_t code)
 {
-	if (bit(code, 3) && !bit(code, 0))
-		return "RSVD comes with P on real processors: this is QEMU's, or no error code.";
-	if (bit(code, 4) && bit(code, 1))
-		return "A fetch is no store: no processor makes such a code.";
 	if (bit(code, 3))
 		return "An entry had a reserved bit set: under KVM an MMIO spte, else a damaged "
 		       "table.";
 	if (!bit(code, 0))
 		return "Nothing was mapped there yet.";
+	if (bit(code, 5))
+		return "An access of data that the page's protection key forbids.";
+	if (bit(code, 15))
+		return "An access that SGX forbids; the tables allow it.";
+	if (bit(code, 31))
+		return "An access that the reverse map table forbids; the tables allow it.";
 	if (bit(code, 4))
 		return "A fetch from a page that may not be executed.";
 	return bit(code, 1) ? "A store to a page that is mapped read-only."
 			    : "A load that the page's rights forbid.";
 }
 
-/* @logged: a store met a mapping without W. */
-static const char *kvm_does(bool reserved, bool present, bool store)
+/* What KVM does with a fault that is its own, and what of kvmsim does the same; @present: there was
+ * a mapping, @store: for want of W. */
+static void put_kvm(json_t *o, bool reserved, bool present, bool store)
 {
-	if (reserved)
-		return "handle_mmio_page_fault(): the access goes to the emulator, without a "
-		       "search of "
-		       "slots (kvmsim: spte policies).";
-	if (present && store)
-		return "fast_page_fault() makes it writable again without mmu_lock where only "
-		       "dirty "
-		       "logging took W away, and the page is reported dirty; else it is a shadowed "
-		       "table, a read-only slot or a page to be copied (kvmsim: dirty policies).";
-	if (present)
-		return "Another vCPU has mapped it meanwhile (a spurious fault), or the access is "
-		       "forbidden and the guest gets the fault.";
-	return "The page is looked up in the memslots and mapped: one fault of kvm_stat's "
-	       "pf_taken, "
-	       "pf_fixed where that succeeds; without a slot the access is a device's.";
+	const char *kvm, *model;
+
+	if (reserved) {
+		kvm = "handle_mmio_page_fault(): the access goes to the emulator, without a search "
+		      "of "
+		      "slots.";
+		model = "spte policies mmio-spte and mmio-gen";
+	} else if (present && store) {
+		kvm = "fast_page_fault() makes it writable again without mmu_lock where only dirty "
+		      "logging took W away, and the page is reported dirty; else it is a shadowed "
+		      "table, a read-only slot or a page to be copied.";
+		model = "dirty policies that write-protect (mask, manual, ring ...)";
+	} else if (present) {
+		kvm = "Another vCPU has mapped it meanwhile (a spurious fault), or the access is "
+		      "forbidden and the guest gets the fault.";
+		model = "faults of any preset";
+	} else {
+		kvm = "The page is looked up in the memslots and mapped: one fault of kvm_stat's "
+		      "pf_taken, pf_fixed where that succeeds; without a slot the access is a "
+		      "device's.";
+		model = "faults of any preset";
+	}
+	json_put(o, "kvm", json_string(kvm));
+	json_put(o, "kvmsim", json_string(model));
 }
 
-static void put_error_code(json_t *o, const char *as, json_t *fields, const char *says,
-			   const char *kvm)
+static void put_said(json_t *o, const char *as, json_t *fields, const char *says)
 {
 	json_put(o, "as", json_string(as));
 	json_put(o, "fields", fields);
 	json_put(o, "says", json_string(says));
-	json_put(o, "kvm", json_string(kvm));
 }
 
 static void as_pf(json_t *o, uint64_t code, const char *as)
@@ -181,8 +251,9 @@ static void as_pf(json_t *o, uint64_t code, const char *as)
 	known |= by_table(fields, code, pf_user, N(pf_user));
 	known |= by_table(fields, code, pf_more, N(pf_more));
 	others(fields, code, known);
-	put_error_code(o, as, fields, pf_says(code),
-		       kvm_does(bit(code, 3), bit(code, 0), bit(code, 1)));
+	put_said(o, as, fields, pf_says(code));
+	put_impossible(o, code, pf_impossible, N(pf_impossible));
+	put_kvm(o, bit(code, 3), bit(code, 0), bit(code, 1));
 }
 
 static void as_npf(json_t *o, uint64_t code, const char *as)
@@ -195,40 +266,44 @@ static void as_npf(json_t *o, uint64_t code, const char *as)
 	known |= by_table(fields, code, pf_more, N(pf_more));
 	known |= by_table(fields, code, npf_bits, N(npf_bits));
 	others(fields, code, known);
-	if (bit(code, 33) && bit(code, 0))
+	if (bit(code, 33) && bit(code, 0) && !bit(code, 3))
 		says = "The guest's walk of its own tables wrote to a table (A or D bits; every "
-		       "such walk "
-		       "counts as a store) that is mapped read-only.";
-	else if (bit(code, 33))
+		       "such walk counts as a store) that is mapped read-only.";
+	else if (bit(code, 33) && !bit(code, 0))
 		says = "The page of one of the guest's own tables was not mapped.";
-	put_error_code(o, as, fields, says, kvm_does(bit(code, 3), bit(code, 0), bit(code, 1)));
+	put_said(o, as, fields, says);
+	put_impossible(o, code, pf_impossible, N(pf_impossible));
+	put_impossible(o, code, npf_impossible, N(npf_impossible));
+	put_kvm(o, bit(code, 3), bit(code, 0), bit(code, 1));
 }
 
 static void as_ept(json_t *o, uint64_t code, const char *as)
 {
 	json_t *fields = json_array();
-	bool present = code & 0x38;
+	bool present = code & 0x38, walk = bit(code, 7) && !bit(code, 8);
 	const char *says;
+	uint64_t known = by_table(fields, code, ept_bits, N(ept_bits));
 
-	others(fields, code, by_table(fields, code, ept_bits, N(ept_bits)));
-	if (!(code & 7))
-		says = "No access at all: no EPT violation has such a qualification.";
-	else if (!present)
-		says = "Nothing was mapped there yet.";
+	if (walk)
+		by_table(fields, code, ept_walk, N(ept_walk));
+	others(fields, code, known);
+	if (!present)
+		says = walk ? "The page of one of the guest's own tables was not mapped."
+			    : "Nothing was mapped there yet.";
 	else if (bit(code, 1) && !bit(code, 4))
-		says = bit(code, 8) ? "A store to a page that is mapped read-only."
-				    : "The guest's walk of its own tables had to store (A or D "
-				      "bits) to a "
-				      "table that is mapped read-only.";
+		says = walk ? "The guest's walk of its own tables had to store (A or D bits) to a "
+			      "table that is mapped read-only."
+			    : "A store to a page that is mapped read-only.";
 	else if (bit(code, 2) && !bit(code, 5))
 		says = "A fetch from a page that may not be executed.";
 	else if (bit(code, 0) && !bit(code, 3))
 		says = "A load from a page that may not be read.";
 	else
 		says = "The entries allow what was asked for: they were changed meanwhile, or a "
-		       "user-mode "
-		       "fetch has a bit of its own.";
-	put_error_code(o, as, fields, says, kvm_does(false, present, bit(code, 1)));
+		       "user-mode fetch has a bit of its own.";
+	put_said(o, as, fields, says);
+	put_impossible(o, code, ept_impossible, N(ept_impossible));
+	put_kvm(o, false, present, bit(code, 1) && !bit(code, 4));
 }
 
 json_t *explain_error_code(uint64_t code, enum explain_form form)

@@ -10,72 +10,10 @@
 /* Exits: what they are, what KVM does, what their infos say. */
 
 static const struct {
-	const char *name, *says, *kvm;
+	const char *name, *says, *kvm, *model; /* model NULL: nothing does */
 } exits[] = {
-	{"EPT_VIOLATION", "An access that the nested (EPT) tables do not allow.",
-	 "handle_ept_violation(): a page fault by the qualification and the guest-physical "
-	 "address."},
-	{"EPT_MISCONFIG", "An EPT entry has a value that no entry may have.",
-	 "KVM makes such entries on purpose, for devices: handle_ept_misconfig() emulates the "
-	 "access."},
-	{"NPF", "A nested page fault: an access that the nested tables do not allow.",
-	 "npf_interception(): a page fault by EXITINFO1 and the guest-physical address in "
-	 "EXITINFO2."},
-	{"EXCEPTION_NMI", "The guest took an exception that the host asked for, or an NMI came.",
-	 "A #PF here is shadow paging's (handle_exception_nmi()); most others go back to the "
-	 "guest."},
-	{"PF EXCP", "A page fault of the guest, which the host asked for: shadow paging.",
-	 "kvm_handle_page_fault(): the shadow page tables are filled, or the guest gets the "
-	 "fault."},
-	{"EXTERNAL_INTERRUPT", "An interrupt of the host came while the guest ran.",
-	 "The host handles it, and the guest goes on."},
-	{"INTERRUPT", "An interrupt of the host came while the guest ran.",
-	 "The host handles it, and the guest goes on."},
-	{"HLT", "The guest halted: it waits for an interrupt.",
-	 "The vCPU polls for a while and is then put to sleep until it is woken."},
-	{"IO_INSTRUCTION", "The guest used an I/O port.",
-	 "An emulated device's, mostly in user space."},
-	{"IO", "The guest used an I/O port.", "An emulated device's, mostly in user space."},
-	{"CPUID", "The guest asked for the processor's features.",
-	 "Answered from the table that the VMM gave."},
-	{"MSR_READ", "The guest read a model-specific register.", "kvm_get_msr(), or user space."},
-	{"MSR_WRITE", "The guest wrote a model-specific register.",
-	 "kvm_set_msr(): often the timer's deadline or the APIC's command."},
-	{"MSR", "The guest used a model-specific register.",
-	 "By EXITINFO1 a read (0) or a write (1)."},
-	{"CR_ACCESS", "The guest moved to or from a control register.",
-	 "Under shadow paging every load of CR3 comes here: roots are switched and synced."},
-	{"INVLPG", "The guest dropped one page's translation.",
-	 "Shadow paging: the spte is zapped or synced (kvm_mmu_invlpg())."},
-	{"PAUSE_INSTRUCTION", "The guest spins: so many PAUSEs in a row.",
-	 "kvm_vcpu_on_spin(): yields to another vCPU of the VM."},
-	{"PAUSE", "The guest spins: so many PAUSEs in a row.",
-	 "kvm_vcpu_on_spin(): yields to another vCPU of the VM."},
-	{"APIC_ACCESS", "The guest accessed its local APIC's page.",
-	 "Emulated, or accelerated by APICv."},
-	{"VMCALL", "A hypercall.",
-	 "kvm_emulate_hypercall(): by its number, a kick of another vCPU, say."},
-	{"HYPERCALL", "A hypercall.",
-	 "kvm_emulate_hypercall(): by its number, a kick of another vCPU, say."},
-	{"PREEMPTION_TIMER", "The VMX preemption timer ran out.",
-	 "The guest's own APIC timer is due."},
-	{"INTERRUPT_WINDOW", "The guest can take interrupts again.", "One that waits is injected."},
-	{"VINTR", "The guest can take interrupts again.", "One that waits is injected."},
-	{"PML_FULL", "The log of dirty pages of this processor is full (512 entries).",
-	 "It is flushed to the dirty bitmap or ring (kvmsim: policy pml)."},
-	{"TRIPLE_FAULT", "A fault while a double fault was delivered.",
-	 "The VM is reset or ended."},
-	{"SHUTDOWN", "A fault while a double fault was delivered.", "The VM is reset or ended."},
-	{"WBINVD", "The guest flushed the caches.",
-	 "Nothing, without a device that is passed through."},
-	{"XSETBV", "The guest set an extended control register.", "Checked and set."},
-	{"VMREAD", "A nested hypervisor read a field of its VMCS.",
-	 "Answered from vmcs12 (shadow VMCS spares it)."},
-	{"VMWRITE", "A nested hypervisor wrote a field of its VMCS.",
-	 "Put into vmcs12 (shadow VMCS spares it)."},
-	{"VMRESUME", "A nested hypervisor enters its guest again.",
-	 "vmcs12 and vmcs01 become vmcs02."},
-	{"VMRUN", "A nested hypervisor enters its guest.", "Its VMCB becomes the one that runs."},
+#define EXIT(name, says, kvm, model) {name, says, kvm, model},
+#include "analysis/explain_exits.def"
 };
 #define N_EXITS (sizeof(exits) / sizeof(*exits))
 
@@ -95,18 +33,16 @@ static const char *kernel_name(const char *name)
 	return name;
 }
 
-/* The number that @isa has for @name; false: none. */
-static bool number_of(const char *name, enum exit_isa isa, uint32_t *number)
+/* "*" at one end of @pattern stands for anything. */
+static bool fits(const char *pattern, const char *name)
 {
-	for (uint32_t i = 0; i < 0x800; i++) {
-		struct host_text t = exit_reason_name(isa, i);
+	size_t n = strlen(pattern), len = strlen(name);
 
-		if (t.len == strlen(name) && !memcmp(t.at, name, t.len)) {
-			*number = i;
-			return true;
-		}
-	}
-	return false;
+	if (pattern[0] == '*')
+		return len >= n - 1 && !strcmp(name + len - (n - 1), pattern + 1);
+	if (pattern[n - 1] == '*')
+		return !strncmp(name, pattern, n - 1);
+	return !strcmp(name, pattern);
 }
 
 /* ---- infos ---- */
@@ -150,8 +86,90 @@ static void cr_access(json_t *f, uint64_t q)
 	part(f, q, 5, 4, "access", types[q >> 4 & 3]);
 	part(f, q, 11, 8, "operand", "the number of the general register");
 }
-/* Intel 25.9.2, table 25-17; AMD 15.20 has the same layout in EXITINTINFO. */
-static void interruption(json_t *f, uint64_t i)
+/* Intel table 28-4 */
+static void dr_access(json_t *f, uint64_t q)
+{
+	part(f, q, 2, 0, "register", "the number of the debug register");
+	part(f, q, 4, 4, "direction", q >> 4 & 1 ? "MOV from DR" : "MOV to DR");
+	part(f, q, 11, 8, "operand", "the number of the general register");
+}
+/* Intel table 28-2 */
+static void task_switch(json_t *f, uint64_t q)
+{
+	static const char *const sources[] = {"CALL", "IRET", "JMP", "a task gate in the IDT"};
+
+	part(f, q, 15, 0, "selector", "of the new task's TSS");
+	part(f, q, 31, 30, "source", sources[q >> 30 & 3]);
+}
+/* Intel table 28-6 */
+static void apic_access(json_t *f, uint64_t q)
+{
+	static const char *const types[16] = {
+		"a load",
+		"a store",
+		"an instruction fetch",
+		"while an event was delivered",
+		[10] = "by its guest-physical address, while an event was delivered",
+		[15] = "by its guest-physical address",
+	};
+	const char *t = types[q >> 12 & 15];
+
+	part(f, q, 11, 0, "offset", "in the APIC's page");
+	part(f, q, 15, 12, "type", t ? t : "no such type in the manual");
+}
+/* AMD 15.29.9.2 */
+static void avic_access(json_t *f, uint64_t q)
+{
+	part(f, q, 11, 4, "offset", "of the register, in units of 16 bytes");
+	part(f, q, 32, 32, "direction", q >> 32 & 1 ? "a store" : "a load");
+}
+/* AMD 15.8.1: with decode assists; without them there is nothing here. */
+static void svm_cr(json_t *f, uint64_t q)
+{
+	part(f, q, 63, 63, "MOV", q >> 63 ? "MOV to or from CR" : "no MOV, or not decoded");
+	part(f, q, 3, 0, "operand", "the number of the general register");
+}
+static void svm_msr(json_t *f, uint64_t q)
+{
+	part(f, q, 0, 0, "direction", q & 1 ? "WRMSR" : "RDMSR");
+}
+static void apic_write(json_t *f, uint64_t q)
+{
+	part(f, q, 11, 0, "offset", "in the APIC's page");
+}
+static void eoi_induced(json_t *f, uint64_t q)
+{
+	part(f, q, 7, 0, "vector", "of the interrupt that ended");
+}
+static void linear_address(json_t *f, uint64_t q)
+{
+	part(f, q, 63, 0, "linear address", "whose translation is dropped");
+}
+
+/* Exits whose first info (VMX: exit qualification, SVM: EXITINFO1) has a layout. */
+static const struct {
+	const char *name;
+	enum exit_isa isa; /* unknown: of both */
+	void (*put)(json_t *f, uint64_t info1);
+} layouts[] = {
+	{"IO_INSTRUCTION", EXIT_ISA_VMX, vmx_io},
+	{"IO", EXIT_ISA_SVM, svm_io},
+	{"CR_ACCESS", EXIT_ISA_VMX, cr_access},
+	{"READ_CR*", EXIT_ISA_SVM, svm_cr},
+	{"WRITE_CR*", EXIT_ISA_SVM, svm_cr},
+	{"DR_ACCESS", EXIT_ISA_VMX, dr_access},
+	{"MSR", EXIT_ISA_SVM, svm_msr},
+	{"TASK_SWITCH", EXIT_ISA_VMX, task_switch},
+	{"APIC_ACCESS", EXIT_ISA_VMX, apic_access},
+	{"APIC_WRITE", EXIT_ISA_VMX, apic_write},
+	{"EOI_INDUCED", EXIT_ISA_VMX, eoi_induced},
+	{"AVIC_UNACCELERATED_ACCESS", EXIT_ISA_SVM, avic_access},
+	{"INVLPG", EXIT_ISA_UNKNOWN, linear_address},
+};
+
+/* Intel 25.9.2, "Format of the VM-Exit Interruption-Information Field"; AMD 15.7.2 has the same
+ * layout in EXITINTINFO. */
+static bool interruption(json_t *f, uint64_t i)
 {
 	static const char *const types[] = {"an external interrupt",
 					    "reserved",
@@ -161,50 +179,100 @@ static void interruption(json_t *f, uint64_t i)
 					    "a privileged software exception",
 					    "a software exception",
 					    "another event"};
+	static const char *const exceptions[] = {
+		"#DE", "#DB", "NMI", "#BP", "#OF", "#BR", "#UD", "#NM", "#DF", NULL,  "#TS",
+		"#NP", "#SS", "#GP", "#PF", NULL,  "#MF", "#AC", "#MC", "#XM", "#VE", "#CP"};
+	unsigned vector = i & 0xff, type = i >> 8 & 7;
+	const char *name = "its number";
 
 	if (!(i >> 31 & 1)) {
 		part(f, i, 31, 31, "valid", "no interruption");
-		return;
+		return false;
 	}
-	part(f, i, 7, 0, "vector", (i & 0xff) == 14 && (i >> 8 & 7) == 3 ? "#PF" : "its number");
-	part(f, i, 10, 8, "type", types[i >> 8 & 7]);
+	if (type >= 2 && type != 4 && vector < sizeof(exceptions) / sizeof(*exceptions))
+		name = exceptions[vector] ? exceptions[vector] : "no such exception";
+	part(f, i, 7, 0, "vector", name);
+	part(f, i, 10, 8, "type", types[type]);
 	part(f, i, 11, 11, "error code", i >> 11 & 1 ? "there is one" : "there is none");
+	return type == 3 && vector == 14;
 }
 
-/* What info1 is, by exit; the fields of it go to @o. */
+/* Intel 25.9.1, "Format of Exit Reason": beside the basic reason. */
+static void vmx_flags(json_t *f, uint32_t reason)
+{
+	static const struct {
+		unsigned bit;
+		const char *name, *meaning;
+	} flags[] = {
+		{26, "bus lock", "the guest had locked the bus"},
+		{27, "enclave", "the guest was in an SGX enclave"},
+		{28, "pending MTF", "an exit for a single step was due"},
+		{29, "VMX root", "the processor was in VMX root operation"},
+		{31, "entry failure", "the VM entry failed: the guest did not run"},
+	};
+	uint32_t known = 0xffff;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		known |= 1u << flags[i].bit;
+		if (reason >> flags[i].bit & 1)
+			part(f, reason, flags[i].bit, flags[i].bit, flags[i].name,
+			     flags[i].meaning);
+	}
+	for (unsigned b = 16; b < 32; b++)
+		if (reason >> b & 1 && !(known >> b & 1))
+			part(f, reason, b, b, "?", "no such bit in the manual");
+}
+
+static void put_address(json_t *o, const char *key, uint64_t value)
+{
+	char hex[OUT_TEXT];
+
+	snprintf(hex, sizeof(hex), "0x%" PRIx64, value);
+	json_put(o, key, json_string(hex));
+}
+
+/* What the infos of @name say goes to @o. */
 static void put_infos(json_t *o, const char *name, enum exit_isa isa,
 		      const struct explain_infos *in)
 {
+	bool exception = !strcmp(name, "EXCEPTION_NMI"), decoded = false;
 	json_t *fields = json_array(), *code = NULL;
-	char hex[OUT_TEXT];
 
+	if (isa == EXIT_ISA_VMX)
+		vmx_flags(fields, in->reason);
 	if (in->has_info1 && !strcmp(name, "EPT_VIOLATION"))
 		code = explain_error_code(in->info1, EXPLAIN_EPT);
 	else if (in->has_info1 && !strcmp(name, "NPF"))
 		code = explain_error_code(in->info1, EXPLAIN_NPF);
 	else if (in->has_info1 && !strcmp(name, "PF EXCP"))
 		code = explain_error_code(in->info1, EXPLAIN_PF);
-	else if (in->has_info1 && !strcmp(name, "IO_INSTRUCTION"))
-		vmx_io(fields, in->info1);
-	else if (in->has_info1 && !strcmp(name, "IO"))
-		svm_io(fields, in->info1);
-	else if (in->has_info1 && !strcmp(name, "CR_ACCESS"))
-		cr_access(fields, in->info1);
-	else if (in->has_info1 && !strcmp(name, "APIC_ACCESS"))
-		part(fields, in->info1, 11, 0, "offset", "in the APIC's page");
-	if (in->has_info2 && (!strcmp(name, "NPF") || !strcmp(name, "PF EXCP"))) {
-		snprintf(hex, sizeof(hex), "0x%" PRIx64, in->info2);
-		json_put(o, name[0] == 'N' ? "gpa" : "gva", json_string(hex));
+	for (size_t i = 0; in->has_info1 && !code && i < sizeof(layouts) / sizeof(*layouts); i++) {
+		if (!fits(layouts[i].name, name) ||
+		    (layouts[i].isa && isa && layouts[i].isa != isa))
+			continue;
+		layouts[i].put(fields, in->info1);
+		decoded = true;
+		break;
 	}
-	if (in->has_intr_info && (in->intr_info || !strcmp(name, "EXCEPTION_NMI")))
-		interruption(fields, in->intr_info);
-	else if (in->has_info2 && isa == EXIT_ISA_VMX && !strcmp(name, "EXCEPTION_NMI"))
-		interruption(fields, in->info2); /* kernels before 5.10 print it as the second */
-	if (code) {
-		json_put(o, "error_code", code);
-	} else if (in->has_info1 && !json_array_size(fields) && in->info1) {
+	if (in->has_info2 && !strcmp(name, "NPF"))
+		put_address(o, "gpa", in->info2);
+	if (in->has_info2 && !strcmp(name, "PF EXCP"))
+		put_address(o, "gva", in->info2);
+	/* Kernels before 5.10 print the interruption as the second info. */
+	if ((in->has_intr_info && (in->intr_info || exception)) ||
+	    (!in->has_intr_info && in->has_info2 && exception)) {
+		bool pf = interruption(fields, in->has_intr_info ? in->intr_info : in->info2);
+
+		if (pf && exception && in->has_error_code)
+			code = explain_error_code(in->error_code, EXPLAIN_PF);
+		if (pf && exception && in->has_info1)
+			put_address(o, "gva", in->info1);
+		decoded |= exception;
+	}
+	if (in->has_info1 && !code && !decoded && in->info1)
 		part(fields, in->info1, 63, 0, "info1", "not decoded for this exit");
-	}
+	if (code)
+		json_put(o, "error_code", code);
 	if (json_array_size(fields))
 		json_put(o, "fields", fields);
 	else
@@ -217,8 +285,8 @@ json_t *explain_exit(const char *given, enum exit_isa isa, const struct explain_
 	const char *name = kernel_name(given);
 	char as[OUT_TEXT * 2] = "";
 	uint32_t vmx = 0, svm = 0;
-	bool is_vmx = isa != EXIT_ISA_SVM && number_of(name, EXIT_ISA_VMX, &vmx);
-	bool is_svm = isa != EXIT_ISA_VMX && number_of(name, EXIT_ISA_SVM, &svm);
+	bool is_vmx = isa != EXIT_ISA_SVM && exit_reason_number(EXIT_ISA_VMX, name, &vmx);
+	bool is_svm = isa != EXIT_ISA_VMX && exit_reason_number(EXIT_ISA_SVM, name, &svm);
 	json_t *o = explain_new("exit", given);
 
 	*found = is_vmx || is_svm;
@@ -235,11 +303,13 @@ json_t *explain_exit(const char *given, enum exit_isa isa, const struct explain_
 		  : is_vmx	   ? EXIT_ISA_VMX
 				   : EXIT_ISA_SVM,
 		  infos);
-	for (size_t i = 0; i < N_EXITS; i++) {
-		if (strcmp(exits[i].name, name) != 0)
+	for (size_t i = 0; *found && i < N_EXITS; i++) {
+		if (!fits(exits[i].name, name))
 			continue;
 		json_put(o, "says", json_string(exits[i].says));
 		json_put(o, "kvm", json_string(exits[i].kvm));
+		json_put(o, "kvmsim",
+			 json_string(exits[i].model ? exits[i].model : "not modelled"));
 		break;
 	}
 	return o;

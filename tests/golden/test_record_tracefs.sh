@@ -107,8 +107,11 @@ else
 	ok 'SIGKILL: no file' [ ! -e "$dir/SIGKILL.dat" ]
 	begin both
 	# the watchdog is the only process that it made
-	watchdog=$(awk -v of="$recorder" '$1 == "Name:" { name = $2 } $1 == "Pid:" { pid = $2 }
-		$1 == "PPid:" && $2 == of && name == "kvmsim-watchdog" { print pid }' /proc/[0-9]*/status 2>/dev/null)
+	watchdog=''
+	for status in /proc/[0-9]*/status; do # processes come and go meanwhile
+		found=$(sed -n "s/^Name:\tkvmsim-watchdog$/w/p; s/^PPid:\t$recorder$/p/p" "$status" 2>/dev/null | tr -d '\n')
+		[ "$found" != wp ] || watchdog=$(basename "${status%/status}")
+	done
 	ok 'there is a watchdog' [ -n "$watchdog" ]
 	kill -s KILL "${watchdog:-$recorder}" "$recorder" 2>/dev/null
 	wait "$recorder" 2>/dev/null

@@ -57,7 +57,7 @@ ready() {
 			none "no ${tool%%:*}; Debian has it in ${tool##*:}" || return 1
 	done
 	if [ -n "$own" ]; then
-		any_kernel "$own"
+		any_kernel "$own" || { wrong=kernel; return 1; } # that was named: no lack of this machine's
 	else
 		debian_kernel
 	fi
@@ -143,12 +143,19 @@ validate() { # PLAN
 	done
 }
 
-reason='' abi=''
+reason='' abi='' wrong=''
 [ -x build/release/kvmsim ] || { fail "no build/release/kvmsim; run ninja first"; the_end; }
 mkdir -p "$cache" && work=$(mktemp -d "$cache/run.XXXXXX") ||
 	{ fail "cannot write to $cache"; the_end; }
 [ $# -gt 0 ] || set -- quick
-ready || { skip "$reason"; the_end; }
+ready || {
+	if [ -n "$wrong" ]; then
+		fail "$reason"
+	else
+		skip "$reason"
+	fi
+	the_end
+}
 for plan; do
 	validate "$plan"
 done

@@ -89,10 +89,13 @@ static void random_machines(void)
 	       " interrupts of the host's, at most %" PRIu64 " restarts of one instruction\n",
 	       first, seed - 1, sum.ops, sum.reads, sum.guest_faults, sum.mmio, sum.ambiguous,
 	       sum.reported, sum.checks, sum.interrupts, sum.restarts);
-	CU_ASSERT_TRUE(sum.reads && sum.guest_faults && sum.mmio && sum.ambiguous && sum.reported);
-	/* what is rare happens, too */
+	/* what is rare happens, too, in the long run */
+	if (most_ops >= DEFAULT_OPS)
+		CU_ASSERT_TRUE(sum.reads && sum.guest_faults && sum.mmio && sum.ambiguous &&
+			       sum.reported);
 	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]); i++) {
-		CU_ASSERT_TRUE(sum.stat[rare[i]] > 0);
+		if (most_ops >= DEFAULT_OPS)
+			CU_ASSERT_TRUE(sum.stat[rare[i]] > 0);
 		printf("%s%s %" PRIu64, i ? ", " : "", kvm_stat_name(rare[i]), sum.stat[rare[i]]);
 	}
 	printf("\n");

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/policy/preset.h"
 #include "tests/property/mops.h"
 
 static const char *const names[] = {
@@ -30,6 +31,12 @@ void mops_print(const struct mops *m, FILE *f)
 	}
 }
 
+/* Whether the op's a is a slot. */
+static bool has_slot(unsigned kind)
+{
+	return kind >= MOP_FIRST_VMM && kind != MOP_limit && kind != MOP_reset && kind != MOP_check;
+}
+
 static bool parse_op(const char *line, struct mop *op)
 {
 	unsigned who, len, gap;
@@ -40,6 +47,8 @@ static bool parse_op(const char *line, struct mop *op)
 		return false;
 	for (unsigned k = 0; k < N_MOPS; k++)
 		if (!strcmp(name, names[k])) {
+			if (has_slot(k) && a >= MOPS_SLOTS)
+				return false;
 			*op = (struct mop){(uint8_t)who, (uint8_t)k, (uint16_t)len, gap, a, b};
 			return who == MOPS_VMM ? k >= MOP_FIRST_VMM
 					       : k < MOP_FIRST_VMM && who < MOPS_MAX_VCPUS;
@@ -62,6 +71,9 @@ static bool parse_head(const char *line, struct mops *m)
 	m->memory = memory;
 	m->eager = eager;
 	m->cache = cache;
+	if (paging > PAGING_TDP || mode > GUEST_32BIT || memory > MOPS_ANONYMOUS ||
+	    !preset_find(m->preset))
+		return false;
 	return m->n_vcpus && m->n_vcpus <= MOPS_MAX_VCPUS && m->n_pts && m->n_pts <= MOPS_MAX_PTS &&
 	       m->n_windows && m->n_windows <= MOPS_MAX_WINDOWS;
 }
@@ -90,7 +102,8 @@ bool mops_parse(FILE *f, const char *path, struct mops *m)
 		ok = head ? parse_op(line, &m->op[m->n]) : parse_head(line, m);
 		if (!ok) {
 			fprintf(stderr, "%s:%u: expected %s\n", path, n,
-				head ? "who kind a b len gap" : "a line that begins with machine");
+				head ? "who kind a b len gap, with a slot that there is"
+				     : "machine and what it has, as a failure prints it");
 			return false;
 		}
 		m->n += head;

@@ -14,7 +14,9 @@
 #include "workloads/scenario.h"
 
 static const char *const family_names[N_FAMILIES] = {
-	[FAMILY_DIRTY] = "dirty", [FAMILY_SPTE] = "spte"};
+	[FAMILY_DIRTY] = "dirty", [FAMILY_SPTE] = "spte",	[FAMILY_LOCK] = "lock",
+	[FAMILY_PLE] = "ple",	  [FAMILY_MMULOCK] = "mmulock",
+};
 
 /* ---- for people ---- */
 
@@ -35,8 +37,15 @@ static void word_row(struct table *t, const struct workload *w)
 
 static int print_policies(enum policy_family family)
 {
-	struct table *t = table_create("lll");
+	struct table *t;
+	bool any = false;
 
+	for (size_t i = 0; i < policy_count() && !any; i++)
+		any = policy_at(i)->family == family;
+	if (!any)
+		return 0;
+	printf("%sPolicies, %s:\n", family ? "\n" : "", family_names[family]);
+	t = table_create("lll");
 	if (!t)
 		return KVMSIM_ENOMEM;
 	for (size_t i = 0; i < policy_count(); i++) {
@@ -117,7 +126,6 @@ static int print_all(void)
 	int err = 0;
 
 	for (int f = 0; !err && f < N_FAMILIES; f++) {
-		printf("%sPolicies, %s:\n", f ? "\n" : "", family_names[f]);
 		err = print_policies((enum policy_family)f);
 	}
 	printf("\nWhat a prediction rests on (oracle-exact: counts equal to the real kernel's; "

@@ -119,6 +119,20 @@
 	X(lock, "uncontended lock acquired and released")                                          \
 	X(lock_line, "contended lock's cache line fetched from another core")                      \
 	X(ipi, "IPI sent")                                                                         \
+	X(wake_up, "thread of the host's woken up")                                                \
+	X(context_switch, "thread of the host's switched to on a CPU")                             \
+	X(sched_tick, "tick of the host's timer on a CPU that has to share")                       \
+	X(migrate, "thread moved to another CPU's run queue")                                      \
+	X(yield_to, "directed yield tried")                                                        \
+	X(on_spin_vcpu, "vCPU looked at as a candidate for a directed yield")                      \
+	X(hypercall, "hypercall handled, beside exit and entry")                                   \
+	X(inject, "interrupt injected at an entry")                                                \
+	/* a guest's kernel */                                                                     \
+	X(pause, "iteration of a loop with PAUSE")                                                 \
+	X(guest_irq, "interrupt taken by the guest, fixed part")                                   \
+	X(guest_tick, "tick of the guest's timer")                                                 \
+	X(guest_switch, "guest thread switched to")                                                \
+	X(guest_wake_up, "guest thread woken up")                                                  \
 	X(l2_miss, "private cache line fetched from the last level")                               \
 	X(llc_miss, "cache line fetched from memory")                                              \
 	X(dtlb_miss, "host data TLB miss")
@@ -139,6 +153,12 @@ enum model_count {
 	X(get_dirty_log, "GET_DIRTY_LOG")                                                          \
 	X(clear_dirty_log, "CLEAR_DIRTY_LOG")                                                      \
 	X(reset_dirty_rings, "RESET_DIRTY_RINGS")                                                  \
+	X(guest_lock, "guest code that takes, waits for or releases a lock")                       \
+	X(guest_irq, "guest code in an interrupt")                                                 \
+	X(guest_sched, "guest's scheduler")                                                        \
+	X(halt, "a vCPU's halt, up to its wake-up")                                                \
+	X(pause_exit, "pause-loop exit's handler")                                                 \
+	X(sched, "host's scheduler")                                                               \
 	X(userspace, "the VMM's own code")
 
 enum model_activity {
@@ -154,6 +174,12 @@ enum model_activity {
 	X(ipi, "acknowledgement of an IPI")                                                        \
 	X(srcu, "faults that may have seen the memslots as they were")                             \
 	X(notifier, "the end of an MMU notifier's invalidation")                                   \
+	X(spin, "a busy loop of the guest's, on a CPU")                                            \
+	X(ack, "busy wait for vCPUs that were interrupted")                                        \
+	X(vcpu, "guest thread runnable, no vCPU")                                                  \
+	X(guest_sleep, "guest thread asleep")                                                      \
+	X(halted, "vCPU halted")                                                                   \
+	X(halt_poll, "halted vCPU polling on its CPU")                                             \
 	X(idle, "nothing to do")
 
 enum model_wait {

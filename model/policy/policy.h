@@ -25,7 +25,14 @@ struct policy_params {
 	uint64_t value[POLICY_MAX_PARAMS]; /* in the order of the declaration */
 };
 
-enum policy_family { FAMILY_DIRTY, FAMILY_SPTE, N_FAMILIES };
+enum policy_family {
+	FAMILY_DIRTY,
+	FAMILY_SPTE,
+	FAMILY_LOCK,
+	FAMILY_PLE,
+	FAMILY_MMULOCK,
+	N_FAMILIES
+};
 
 /* What a prediction rests on; more is greater. Refused: the pair cannot work. */
 enum policy_evidence { EVIDENCE_REFUSED = -1, EVIDENCE_NONE, EVIDENCE_PUBLISHED, EVIDENCE_ORACLE };
@@ -117,9 +124,52 @@ struct spte_policy {
 	void (*memslots_updated)(struct task *t, struct kvm *kvm, uint64_t generation, bool placed);
 };
 
+struct smp_vm;
+struct smp_vcpu;
+struct smp_lock;
+
+/* A guest kernel's spinlocks (model/smp/spin.h, which checks and counts around these). The policy
+ * keeps its part of a lock in l->state, what it has per VM and vCPU behind smp_vm_lock_private()
+ * and smp_vcpu_lock_private(). Functions return 0, or a negative error that ends the run. */
+struct lock_policy {
+	struct policy_desc desc;
+	bool fifo;			   /* whoever comes first gets it first: checked */
+	int (*vm_init)(struct smp_vm *vm); /* NULL: nothing to make */
+	void (*vm_free)(struct smp_vm *vm);
+	int (*init)(struct smp_vm *vm, struct smp_lock *l);
+	void (*free)(struct smp_lock *l); /* NULL: nothing to free */
+	/* [running] @contended is set when it had to wait. */
+	int (*lock)(struct smp_vcpu *v, struct smp_lock *l, bool *contended);
+	int (*trylock)(struct smp_vcpu *v, struct smp_lock *l); /* 1, 0 */
+	int (*unlock)(struct smp_vcpu *v, struct smp_lock *l);
+};
+
+/* Pause-loop exits, and what the host does at one. */
+struct ple_policy {
+	struct policy_desc desc;
+	/* Units of time of a pause loop after which the vCPU exits; 0: never. NULL: never. */
+	uint64_t (*window)(const struct smp_vcpu *v);
+	/* At each such exit, and when the vCPU's thread gets a CPU. NULL: nothing. */
+	void (*exited)(struct smp_vcpu *v);
+	void (*sched_in)(struct smp_vcpu *v);
+	/* [running, synced] Whether the exit's handler may yield to @target. NULL: to any that is
+	 * runnable. @pass: 0 from the one after the last boosted, 1 from the first up to it. */
+	bool (*eligible)(struct smp_vcpu *v, struct smp_vcpu *target, unsigned pass);
+};
+
+/* What protects a VM's shadow pages: overrides the preset's. */
+struct mmulock_policy {
+	struct policy_desc desc;
+	bool rw;	 /* an rwlock */
+	bool read_fault; /* faults of the TDP MMU hold it for reading */
+};
+
 /* Finds a policy by name. NULL when there is none. */
 const struct dirty_policy *dirty_policy_find(const char *name, size_t len);
 const struct spte_policy *spte_policy_find(const char *name, size_t len);
+const struct lock_policy *lock_policy_find(const char *name, size_t len);
+const struct ple_policy *ple_policy_find(const char *name, size_t len);
+const struct mmulock_policy *mmulock_policy_find(const char *name, size_t len);
 /* All policies in the table, in its order. */
 size_t policy_count(void);
 const struct policy_desc *policy_at(size_t i);

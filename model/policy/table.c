@@ -6,16 +6,15 @@
 #include "model/policy/policy.h"
 #include "model/policy/spte.h"
 
-static const struct dirty_policy *const dirty_policies[] = {
-	&dirty_walk,   &dirty_rmap_slot, &dirty_mask, &dirty_hybrid,
-	&dirty_manual, &dirty_pml,	 &dirty_ring, &dirty_lossy,
-};
-static const struct spte_policy *const spte_policies[] = {
-	&spte_none, &spte_vcpu_cache, &spte_mmio, &spte_mmio_gen, &spte_stale,
+/* All policies, family by family. The description is a policy's first member. */
+static const struct policy_desc *const policies[] = {
+	&dirty_walk.desc,   &dirty_rmap_slot.desc, &dirty_mask.desc, &dirty_hybrid.desc,
+	&dirty_manual.desc, &dirty_pml.desc,	   &dirty_ring.desc, &dirty_lossy.desc,
+	&spte_none.desc,    &spte_vcpu_cache.desc, &spte_mmio.desc,  &spte_mmio_gen.desc,
+	&spte_stale.desc,
 };
 
-#define N_DIRTY (sizeof(dirty_policies) / sizeof(dirty_policies[0]))
-#define N_SPTE	(sizeof(spte_policies) / sizeof(spte_policies[0]))
+#define N_POLICIES (sizeof(policies) / sizeof(policies[0]))
 
 const char *mmu_kind_name(enum mmu_kind k)
 {
@@ -53,14 +52,12 @@ const struct policy_proof *policy_proof(const struct policy_desc *d, const char 
 
 size_t policy_count(void)
 {
-	return N_DIRTY + N_SPTE;
+	return N_POLICIES;
 }
 
 const struct policy_desc *policy_at(size_t i)
 {
-	if (i < N_DIRTY)
-		return &dirty_policies[i]->desc;
-	return i < N_DIRTY + N_SPTE ? &spte_policies[i - N_DIRTY]->desc : NULL;
+	return i < N_POLICIES ? policies[i] : NULL;
 }
 
 static const struct policy_desc *find(enum policy_family family, const char *name, size_t len)
@@ -75,7 +72,6 @@ static const struct policy_desc *find(enum policy_family family, const char *nam
 
 const struct dirty_policy *dirty_policy_find(const char *name, size_t len)
 {
-	/* The description is a policy's first member. */
 	return (const struct dirty_policy *)find(FAMILY_DIRTY, name, len);
 }
 
@@ -84,10 +80,28 @@ const struct spte_policy *spte_policy_find(const char *name, size_t len)
 	return (const struct spte_policy *)find(FAMILY_SPTE, name, len);
 }
 
+const struct lock_policy *lock_policy_find(const char *name, size_t len)
+{
+	return (const struct lock_policy *)find(FAMILY_LOCK, name, len);
+}
+
+const struct ple_policy *ple_policy_find(const char *name, size_t len)
+{
+	return (const struct ple_policy *)find(FAMILY_PLE, name, len);
+}
+
+const struct mmulock_policy *mmulock_policy_find(const char *name, size_t len)
+{
+	return (const struct mmulock_policy *)find(FAMILY_MMULOCK, name, len);
+}
+
 static int unknown_policy(enum policy_family family, const char *name, size_t len,
 			  const struct kvmsim_errsink *errors)
 {
-	static const char *const families[N_FAMILIES] = {"dirty", "spte"};
+	static const char *const families[N_FAMILIES] = {
+		[FAMILY_DIRTY] = "dirty", [FAMILY_SPTE] = "spte",	[FAMILY_LOCK] = "lock",
+		[FAMILY_PLE] = "ple",	  [FAMILY_MMULOCK] = "mmulock",
+	};
 	const struct policy_desc *d;
 	char names[256] = "";
 

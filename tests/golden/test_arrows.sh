@@ -24,13 +24,14 @@ arrows='
 ^model/sim/	^model/sim/
 ^model/host/	^model/(host/|sim/|counts\.h)
 ^model/policy/[^/]*\.h$	^model/(policy/|sim/)
-^model/policy/	^model/(policy/|mmu/|host/|sim/|counts\.h)
+^model/policy/	^model/(policy/|mmu/|smp/|host/|sim/|counts\.h)
+^model/smp/	^model/(smp/|policy/[^/]*\.h|host/|sim/|counts\.h)
 ^model/mmu/	^model/(mmu/|policy/[^/]*\.h|host/|sim/|counts\.h)
 ^model/guest/	^model/(guest/|mmu/|policy/|host/|sim/|counts\.h)
 ^traces/	^(traces/|model/guest/op\.h|model/sim/error\.h)
 ^workloads/kvm/	^(workloads/kvm/|workloads/(matrix_layout|ops_program)\.h|model/guest/op\.h|model/sim/error\.h)
-^workloads/	^(workloads/|model/guest/(vm|vcpu|ring|op|interp|watch)\.h|model/mmu/(trace|stats|cpu_regs)\.h|model/policy/policy\.h|model/host/machine\.h|model/sim/|model/counts\.h)
-^analysis/	^(analysis/|workloads/|traces/|model/guest/(vm|vcpu|ring|op|interp|personality|watch)\.h|model/mmu/(trace|stats|cpu_regs)\.h|model/policy/(policy|preset)\.h|model/host/|model/sim/|model/(counts|params)\.h)
+^workloads/	^(workloads/|model/guest/(vm|vcpu|ring|op|interp|watch)\.h|model/mmu/(trace|stats|cpu_regs)\.h|model/policy/policy\.h|model/smp/|model/host/(machine|sched)\.h|model/sim/|model/counts\.h)
+^analysis/	^(analysis/|workloads/|traces/|model/guest/(vm|vcpu|ring|op|interp|personality|watch)\.h|model/mmu/(trace|stats|cpu_regs)\.h|model/policy/(policy|preset)\.h|model/smp/|model/host/|model/sim/|model/(counts|params)\.h)
 '
 wrong_arrows() { # ROOT: "FILE includes HEADER", one a line
 	sources "$1" model traces workloads analysis | while read -r f; do

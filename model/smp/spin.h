@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KVMSIM_SMP_SPIN_H
+#define KVMSIM_SMP_SPIN_H
+
+#include "model/smp/smp.h"
+
+/*
+ * Cache lines, busy waiting, and the guest's spinlocks over the lock policies.
+ *
+ * A line is at one CPU of the host. smp_line_rmw() is an atomic operation on it: at hand it costs
+ * COUNT_lock, from elsewhere the profile's line_transfer more, after those who asked before. Who
+ * spins reading a line gets it anew after each store to it: with n readers running, the one that
+ * the store lets go on sees it after its turn among them (uniformly drawn), and the next atomic
+ * operation waits for them all, so a hand-over between n waiters on one line costs O(n), which is
+ * what queued locks avoid (S. Boyd-Wickizer et al., Non-scalable locks are dangerous, 2012).
+ */
+struct smp_line {
+	uint32_t cpu;	  /* that has it; UINT32_MAX: none yet */
+	uint32_t readers; /* running vCPUs that spin on it */
+	cycles_t free_at; /* when it can move on */
+};
+void smp_line_init(struct smp_line *l);
+/* [running] Syncs; the line is at this CPU afterwards, nobody came in between. */
+int smp_line_rmw(struct smp_vcpu *v, struct smp_line *l);
+
+/* One who spins; on the waiter's stack or in its vCPU. */
+struct spinner {
+	struct smp_vcpu *v;
+	struct smp_line *line;
+	bool released;
+	cycles_t seen_at; /* when it can see that */
+};
+/* [running] A PAUSE loop on @line of at most @loops iterations (0: no bound) by the vCPU's own time
+ * on a CPU, each COUNT_pause's price, until spin_release(). 1: released, 0: the loops are over;
+ * negative. PLE exits, preemption and, with irqs on, interrupts happen inside. The released state
+ * of a @s that was let go before is seen at once. */
+int spin_wait(struct smp_vcpu *v, struct spinner *s, uint64_t loops);
+/* [running, synced] By a store to its line @s may go on: seen in its turn if it runs, when it runs
+ * again otherwise. */
+void spin_release(struct smp_vcpu *by, struct spinner *s);
+
+/* ---- spinlocks ---- */
+
+/* Who a lock is, for statistics and reports: lock and caller as `perf lock contention` names them.
+ */
+struct smp_lock_class {
+	const char *name, *caller;
+};
+struct smp_lock_stats {
+	uint64_t acquired, contended, slowpath, kicks; /* slowpath: halted */
+	cycles_t wait, longest_wait, hold, longest_hold;
+};
+struct smp_lock {
+	const struct smp_lock_class *class;
+	struct smp_vm *vm;
+	struct smp_line line;
+	void *state; /* the policy's */
+	struct smp_vcpu *owner;
+	cycles_t since;
+	uint64_t arrivals, departures; /* of the check that FIFO locks are FIFO */
+	struct smp_lock_stats stats;
+};
+int smp_lock_init(struct smp_vm *vm, struct smp_lock *l, const struct smp_lock_class *class);
+void smp_lock_free(struct smp_lock *l);
+/* [running] Spinlocks as the policy has them. Checked always: mutual exclusion, release by the
+ * owner (the run ends with KVMSIM_ECHECK and a message); on fair policies that they are FIFO. */
+int smp_spin_lock(struct smp_vcpu *v, struct smp_lock *l);
+int smp_spin_trylock(struct smp_vcpu *v, struct smp_lock *l); /* 1, 0, or negative */
+int smp_spin_unlock(struct smp_vcpu *v, struct smp_lock *l);
+/* [running] With irqs off meanwhile: *@flags is for the unlock. */
+int smp_spin_lock_irqsave(struct smp_vcpu *v, struct smp_lock *l, bool *flags);
+int smp_spin_unlock_irqrestore(struct smp_vcpu *v, struct smp_lock *l, bool flags);
+
+/* Reader-writer spinlocks: qrwlock over the policy's lock (3.16 on). */
+struct smp_rwlock {
+	struct smp_lock wait; /* of those that queue */
+	struct smp_line line;
+	uint32_t readers;
+	struct smp_vcpu *writer;
+	bool writer_waits;
+	struct spinner *head;
+	struct smp_lock_stats stats[2]; /* exclusive, shared */
+};
+int smp_rwlock_init(struct smp_vm *vm, struct smp_rwlock *l, const struct smp_lock_class *class);
+void smp_rwlock_free(struct smp_rwlock *l);
+int smp_read_lock(struct smp_vcpu *v, struct smp_rwlock *l);
+int smp_read_unlock(struct smp_vcpu *v, struct smp_rwlock *l);
+int smp_write_lock(struct smp_vcpu *v, struct smp_rwlock *l);
+int smp_write_unlock(struct smp_vcpu *v, struct smp_rwlock *l);
+
+#endif

@@ -90,6 +90,8 @@ const struct verb verb_memstress = {
 		 "  --dirty POLICY        dirty policy (default manual,initially-all-set=1; with "
 		 "-g\n"
 		 "                        the preset's; by the CPU's log where it has one)\n"
+		 "  --mmulock NAME        what protects the MMU: spin, rwlock or rwlock-tdp\n"
+		 "                        (default: the preset's)\n"
 		 "  --eager-page-split Y  or N: large mappings are split when logging begins\n"
 		 "                        (default: the preset's)\n"
 		 "  --profile PROFILE     built-in profile, or a file (PATH.ini)\n"

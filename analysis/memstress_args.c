@@ -63,7 +63,16 @@ static bool yes_or_no(const struct verb *verb, enum kvm_eager_page_split *out)
 	return true;
 }
 
-enum { OPT_KERNEL = 512, OPT_CPU, OPT_MMU, OPT_DIRTY, OPT_EAGER, OPT_PROFILE, OPT_SEED };
+enum {
+	OPT_KERNEL = 512,
+	OPT_CPU,
+	OPT_MMU,
+	OPT_DIRTY,
+	OPT_MMULOCK,
+	OPT_EAGER,
+	OPT_PROFILE,
+	OPT_SEED
+};
 enum {
 	OPT_GUEST_PAGES = OPT_SEED + 1,
 	OPT_EARLY,
@@ -77,6 +86,7 @@ static const struct option options[] = {{"kernel", required_argument, NULL, OPT_
 					{"cpu", required_argument, NULL, OPT_CPU},
 					{"mmu", required_argument, NULL, OPT_MMU},
 					{"dirty", required_argument, NULL, OPT_DIRTY},
+					{"mmulock", required_argument, NULL, OPT_MMULOCK},
 					{"eager-page-split", required_argument, NULL, OPT_EAGER},
 					{"profile", required_argument, NULL, OPT_PROFILE},
 					{"seed", required_argument, NULL, OPT_SEED},
@@ -161,6 +171,9 @@ static bool long_option(struct memstress_args *a, int c)
 		break;
 	case OPT_DIRTY:
 		a->o.dirty = optarg;
+		break;
+	case OPT_MMULOCK:
+		a->o.mmulock = optarg;
 		break;
 	case OPT_EAGER:
 		ok = yes_or_no(a->verb, &a->o.eager_page_split);

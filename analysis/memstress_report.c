@@ -67,6 +67,8 @@ int memstress_settings(struct memstress_opts *o, bool get_clears)
 	if (policy_parse(FAMILY_DIRTY, o->dirty, &cli_errors, &d, &params))
 		return EXIT_USAGE;
 	policy = dirty_policy_find(d->name, strlen(d->name));
+	if (o->mmulock && policy_parse(FAMILY_MMULOCK, o->mmulock, &cli_errors, &d, &params))
+		return EXIT_USAGE;
 	if (!policy->harvest)
 		return refuse("--dirty", o->dirty, "it keeps no log that could be got");
 	o->clears = policy->clear;

@@ -212,6 +212,7 @@ static int create(struct guest_run *run, struct cache **cache)
 		.preset = run->in->preset,
 		.dirty = o->dirty,
 		.spte = o->spte,
+		.mmulock = o->mmulock,
 		.invalidations = o->invalidations,
 		.personality = o->personality,
 		.eager_page_split = o->eager_page_split,

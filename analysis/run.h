@@ -35,6 +35,7 @@ struct run_opts {
 	const char *dirty;	 /* policy with parameters */
 	uint64_t invalidations;	 /* of MMU notifiers, that the VM has had before */
 	const char *spte;	 /* the same; NULL: the preset's */
+	const char *mmulock;	 /* policy; NULL: the preset's */
 	const char *slot;	 /* name of the slot to log; NULL or "all": every slot */
 	const struct profile *profile;
 	uint64_t interval;     /* collection interval in guest instructions; 0: one epoch */

@@ -10,6 +10,7 @@
 enum {
 	OPT_DIRTY = 256,
 	OPT_SPTE,
+	OPT_MMULOCK,
 	OPT_INVALIDATIONS,
 	OPT_PROFILE,
 	OPT_SCENARIO,
@@ -34,6 +35,7 @@ enum {
 static const struct option common[] = {
 	{"dirty", required_argument, NULL, OPT_DIRTY},
 	{"spte", required_argument, NULL, OPT_SPTE},
+	{"mmulock", required_argument, NULL, OPT_MMULOCK},
 	{"invalidations", required_argument, NULL, OPT_INVALIDATIONS},
 	{"profile", required_argument, NULL, OPT_PROFILE},
 	{"scenario", required_argument, NULL, OPT_SCENARIO},
@@ -101,6 +103,9 @@ static bool parse_common(struct run_args *a, int opt, const char *name)
 		break;
 	case OPT_SPTE:
 		a->run->spte = optarg;
+		break;
+	case OPT_MMULOCK:
+		a->run->mmulock = optarg;
 		break;
 	case OPT_INVALIDATIONS:
 		ok = cli_u64(a->verb, name, optarg, 0, INT64_MAX, &n);
@@ -193,9 +198,10 @@ static int parse_rest(struct run_args *a, int argc, char **argv)
 				 : a->run->nested ? "nested"
 						  : "long-mode");
 	if (a->store && (a->run->host_level || a->run->host_memory || a->run->eager_page_split ||
-			 a->run->spte || a->run->invalidations))
-		return cli_usage(a->verb, "--store excludes --host-pages, --host-memory, "
-					  "--eager-page-split, --spte and --invalidations");
+			 a->run->spte || a->run->mmulock || a->run->invalidations))
+		return cli_usage(a->verb,
+				 "--store excludes --host-pages, --host-memory, "
+				 "--eager-page-split, --spte, --mmulock and --invalidations");
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv exclude each other");
 	return 0;
@@ -241,6 +247,9 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 		if (policy_parse(FAMILY_DIRTY, policies[i], a->run->errors, &desc, &params))
 			return EXIT_USAGE;
 	if (a->run->spte && policy_parse(FAMILY_SPTE, a->run->spte, a->run->errors, &desc, &params))
+		return EXIT_USAGE;
+	if (a->run->mmulock &&
+	    policy_parse(FAMILY_MMULOCK, a->run->mmulock, a->run->errors, &desc, &params))
 		return EXIT_USAGE;
 	return 0;
 }

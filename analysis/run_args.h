@@ -29,8 +29,8 @@ struct run_args {
  * exactly one input; no policy or no profile. With --help the rest is not looked at. */
 int run_args_parse(struct run_args *a, int argc, char **argv);
 
-/* Whether there are these dirty policies, with these parameters, and the spte policy: 0 or an exit
- * code, its message printed.
+/* Whether there are these dirty policies, with these parameters, the spte and the
+ * mmulock policy: 0 or an exit code, its message printed.
  */
 int run_args_policies(const struct run_args *a, const char *const *policies, size_t n);
 
@@ -44,6 +44,9 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	"  --spte NAME[,K=V...]  what is remembered of accesses to devices, and how guests' "      \
 	"page\n"                                                                                   \
 	"                        tables are followed (kvmsim list; default: the preset's)\n"       \
+	"  --mmulock NAME        what protects the MMU: spin, rwlock or rwlock-tdp (default: "     \
+	"the\n"                                                                                    \
+	"                        preset's)\n"                                                      \
 	"  --invalidations N     MMU notifiers' before: the sequence that faults compare begins "  \
 	"there\n"                                                                                  \
 	"  --interval N          guest instructions between collections, a multiple of the\n"      \

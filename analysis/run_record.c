@@ -172,6 +172,7 @@ void run_memory_json(json_t *o, const struct run_opts *opts)
 		 opts->eager_page_split ? json_string(splits[opts->eager_page_split])
 					: json_null());
 	json_put(o, "spte", opts->spte ? json_string(opts->spte) : json_null());
+	json_put(o, "mmulock", opts->mmulock ? json_string(opts->mmulock) : json_null());
 	json_put(o, "invalidations",
 		 opts->invalidations ? json_integer((json_int_t)opts->invalidations) : json_null());
 }

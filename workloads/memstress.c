@@ -272,6 +272,7 @@ static int create(struct memstress *m)
 				 .mode = GUEST_LONG64,
 				 .preset = o->preset,
 				 .dirty = o->dirty,
+				 .mmulock = o->mmulock,
 				 .personality = o->personality,
 				 .eager_page_split = o->eager_page_split,
 				 .check = o->check};

@@ -43,7 +43,8 @@ struct memstress_opts {
 	bool populated;		 /* no host page has to be made by the populating pass */
 	enum mmu_kind mmu;	 /* not MMU_SHADOW_FLAT32 */
 	const char *preset, *personality, *dirty;
-	bool clears; /* the dirty policy leaves clearing to KVM_CLEAR_DIRTY_LOG */
+	const char *mmulock; /* NULL: the preset's */
+	bool clears;	     /* the dirty policy leaves clearing to KVM_CLEAR_DIRTY_LOG */
 	enum kvm_eager_page_split eager_page_split;
 	const struct profile *profile;
 	uint64_t seed;

@@ -9,6 +9,7 @@
 #include "model/guest/vcpu.h"
 #include "model/host/ipi.h"
 #include "model/mmu/check.h"
+#include "model/policy/mmulock.h"
 #include "model/policy/preset.h"
 #include "model/policy/spte.h"
 
@@ -47,6 +48,29 @@ static int use_cpu_log(struct kvm *kvm, const struct kvmsim_errsink *errors)
 				  kvm->dirty->desc.name, kvm->cpu->name,
 				  kvm->cpu->nested_ad ? "" : ", nor D in its nested tables");
 	kvm->cpu_dirty_log_size = kvm->tdp_enabled ? CPU_LOG_ENTRIES : 0;
+	return 0;
+}
+
+/* The preset's, or the one that was asked for. */
+static int choose_mmulock(struct kvm *kvm, const char *name, const struct kvmsim_errsink *errors)
+{
+	bool tdp_mmu = kvm->backend->map_shared;
+	const struct policy_desc *d;
+	struct policy_params none;
+	int r;
+
+	kvm->mmulock = mmulock_default(kvm->preset->mmu_lock_rw, tdp_mmu);
+	if (!name)
+		return 0;
+	r = policy_parse(FAMILY_MMULOCK, name, errors, &d, &none);
+	if (r)
+		return r;
+	kvm->mmulock = mmulock_policy_find(d->name, strlen(d->name));
+	if (kvm->mmulock->read_fault && !tdp_mmu)
+		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
+				  "mmulock policy %s: a fault that makes shadow pages cannot share "
+				  "mmu_lock, and back end %s has no others",
+				  d->name, kvm->backend->name);
 	return 0;
 }
 
@@ -89,7 +113,8 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
 				  "dirty policy %s visits shadow pages: back end %s has none",
 				  kvm->dirty->desc.name, kvm->backend->name);
-	return use_cpu_log(kvm, errors);
+	r = choose_mmulock(kvm, o->mmulock, errors);
+	return r ? r : use_cpu_log(kvm, errors);
 }
 
 static struct cpu_regs regs_of_mode(enum guest_paging_mode mode)

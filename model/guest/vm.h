@@ -54,6 +54,7 @@ struct kvm_vm_opts {
 	const char *preset;	 /* "6.1-shadow" (NULL), "6.1-tdp"...: algorithms */
 	const char *dirty;	 /* "mask", "hybrid", or "walk,key=value"; NULL: the preset's */
 	const char *spte;	 /* "none,flood=5"; NULL: the preset's */
+	const char *mmulock;	 /* "spin", "rwlock"; NULL: the preset's */
 	const char *personality; /* "tcg", "amd", "intel", ...; NULL: "tcg" */
 	const struct kvm_observer *observer; /* may be NULL */
 	const struct kvm_watch *watch;	     /* of ioctls and stalls, may be NULL: watch.h */

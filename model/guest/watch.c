@@ -2,7 +2,6 @@
 #include "model/guest/watch.h"
 
 #include "model/guest/run.h"
-#include "model/policy/preset.h"
 
 static uint16_t activity_of(enum kvm_operation op)
 {
@@ -27,8 +26,7 @@ struct ioctl_scope ioctl_enter(struct task *t, struct kvm *kvm, enum kvm_operati
 	if (w) {
 		s.operation = w->operation;
 		w->operation = (uint16_t)op;
-		host_watch_holds(t, kvm->preset->mmu_lock_rw ? &kvm->mmu_lock.rw.q
-							     : &kvm->mmu_lock.spin.q);
+		host_watch_holds(t, mmu_lock_queue(kvm));
 	}
 	return s;
 }

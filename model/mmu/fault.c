@@ -152,12 +152,16 @@ static bool fault_stale(struct kvm_vcpu *v, const struct kvm_page_fault *f)
 
 static int map_fault_shared(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
-	int r = mmu_read_lock(v->task, v->kvm);
+	bool read = v->kvm->mmulock->read_fault;
+	int r = read ? mmu_read_lock(v->task, v->kvm) : mmu_lock(v->task, v->kvm);
 
 	if (r)
 		return r;
 	r = fault_stale(v, f) ? RET_PF_RETRY : v->kvm->backend->map_shared(v, f);
-	mmu_read_unlock(v->task, v->kvm);
+	if (read)
+		mmu_read_unlock(v->task, v->kvm);
+	else
+		mmu_unlock(v->task, v->kvm);
 	return r;
 }
 

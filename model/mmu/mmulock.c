@@ -2,6 +2,7 @@
 #include "model/mmu/mmulock.h"
 
 #include "model/mmu/mmu.h"
+#include "model/policy/policy.h"
 #include "model/policy/preset.h"
 
 static const struct lock_class slots_lock_class = {.name = "slots_lock", .rank = 10};
@@ -24,27 +25,33 @@ void kvm_locks_watch(struct kvm *kvm, const struct lock_watch *watch)
 	lock_watch(&kvm->mmu_lock.spin.q, watch);
 }
 
+static bool mmu_lock_is_held(const struct task *t, const struct kvm *kvm)
+{
+	return kvm->mmulock->rw ? rwlock_is_held(t, &kvm->mmu_lock.rw)
+				: spin_is_held(t, &kvm->mmu_lock.spin);
+}
+
 int mmu_lock(struct task *t, struct kvm *kvm)
 {
-	return kvm->preset->mmu_lock_rw ? write_lock(t, &kvm->mmu_lock.rw)
-					: spin_lock(t, &kvm->mmu_lock.spin);
+	return kvm->mmulock->rw ? write_lock(t, &kvm->mmu_lock.rw)
+				: spin_lock(t, &kvm->mmu_lock.spin);
 }
 
 void mmu_unlock(struct task *t, struct kvm *kvm)
 {
 	/* Not held: it could not be taken again after a break, the task is cancelled. */
-	if (kvm->preset->mmu_lock_rw && rwlock_is_held(t, &kvm->mmu_lock.rw))
+	if (!mmu_lock_is_held(t, kvm))
+		return;
+	if (kvm->mmulock->rw)
 		write_unlock(t, &kvm->mmu_lock.rw);
-	else if (!kvm->preset->mmu_lock_rw)
+	else
 		spin_unlock(t, &kvm->mmu_lock.spin);
 }
 
 void mmu_lock_assert_held(struct task *t, const struct kvm *kvm, const char *what)
 {
 	/* A cancelled task may have lost it in a break. */
-	if (!kvm->check || task_canceled(t) ||
-	    (kvm->preset->mmu_lock_rw ? rwlock_is_held(t, &kvm->mmu_lock.rw)
-				      : spin_is_held(t, &kvm->mmu_lock.spin)))
+	if (!kvm->check || task_canceled(t) || mmu_lock_is_held(t, kvm))
 		return;
 	sim_fail(kvm->sim, KVMSIM_ECHECK);
 	kvmsim_err(sim_errors(kvm->sim), KVMSIM_ECHECK,
@@ -56,27 +63,35 @@ bool mmu_lock_contended(struct task *t, struct kvm *kvm)
 {
 	touch_shared(t);
 	task_assert_first(t, "who waits for mmu_lock");
-	return kvm->preset->mmu_lock_rw && rwlock_is_contended(&kvm->mmu_lock.rw);
+	if (!kvm->preset->mmu_lock_rw)
+		return false;
+	return kvm->mmulock->rw ? rwlock_is_contended(&kvm->mmu_lock.rw)
+				: spin_is_contended(&kvm->mmu_lock.spin);
 }
 
 int mmu_lock_break(struct task *t, struct kvm *kvm)
 {
 	if (!mmu_lock_contended(t, kvm))
 		return 0;
-	write_unlock(t, &kvm->mmu_lock.rw);
-	return write_lock(t, &kvm->mmu_lock.rw);
+	mmu_unlock(t, kvm);
+	return mmu_lock(t, kvm);
 }
 
 int mmu_read_lock(struct task *t, struct kvm *kvm)
 {
-	return read_lock(t, &kvm->mmu_lock.rw);
+	return kvm->mmulock->rw ? read_lock(t, &kvm->mmu_lock.rw)
+				: spin_lock(t, &kvm->mmu_lock.spin);
 }
 
 void mmu_read_unlock(struct task *t, struct kvm *kvm)
 {
 	/* Not held: as above. */
-	if (rwlock_is_held(t, &kvm->mmu_lock.rw))
+	if (!mmu_lock_is_held(t, kvm))
+		return;
+	if (kvm->mmulock->rw)
 		read_unlock(t, &kvm->mmu_lock.rw);
+	else
+		spin_unlock(t, &kvm->mmu_lock.spin);
 }
 
 int slots_lock(struct task *t, struct kvm *kvm)
@@ -89,10 +104,15 @@ void slots_unlock(struct task *t, struct kvm *kvm)
 	mutex_unlock(t, &kvm->slots_lock);
 }
 
+const struct lock_queue *mmu_lock_queue(const struct kvm *kvm)
+{
+	return kvm->mmulock->rw ? &kvm->mmu_lock.rw.q : &kvm->mmu_lock.spin.q;
+}
+
 struct lock_stats mmu_lock_stats(const struct kvm *kvm)
 {
-	return kvm->preset->mmu_lock_rw ? write_lock_stats(&kvm->mmu_lock.rw)
-					: spin_lock_stats(&kvm->mmu_lock.spin);
+	return kvm->mmulock->rw ? write_lock_stats(&kvm->mmu_lock.rw)
+				: spin_lock_stats(&kvm->mmu_lock.spin);
 }
 
 struct lock_stats mmu_lock_read_stats(const struct kvm *kvm)
@@ -102,5 +122,5 @@ struct lock_stats mmu_lock_read_stats(const struct kvm *kvm)
 
 void mmu_lock_stats_reset(struct kvm *kvm)
 {
-	lock_stats_reset(kvm->preset->mmu_lock_rw ? &kvm->mmu_lock.rw.q : &kvm->mmu_lock.spin.q);
+	lock_stats_reset(kvm->mmulock->rw ? &kvm->mmu_lock.rw.q : &kvm->mmu_lock.spin.q);
 }

@@ -5,8 +5,9 @@
 #include "model/host/lock.h"
 
 /*
- * A VM's locks: slots_lock, a mutex, is taken before mmu_lock, which the preset makes an rwlock or
- * a spinlock. Only the TDP back end takes it for read; its preset has the rwlock.
+ * A VM's locks: slots_lock, a mutex, is taken before mmu_lock, which the mmulock
+ * policy makes an rwlock or a spinlock. Only the TDP back end takes it for reading, which a
+ * spinlock does not tell from writing.
  */
 struct kvm;
 
@@ -36,6 +37,8 @@ void mmu_read_unlock(struct task *t, struct kvm *kvm);
 void mmu_lock_assert_held(struct task *t, const struct kvm *kvm, const char *what);
 int slots_lock(struct task *t, struct kvm *kvm);
 void slots_unlock(struct task *t, struct kvm *kvm);
+/* The one that is used. */
+const struct lock_queue *mmu_lock_queue(const struct kvm *kvm);
 /* Exclusive holds of mmu_lock so far, and those for reading. */
 struct lock_stats mmu_lock_stats(const struct kvm *kvm);
 struct lock_stats mmu_lock_read_stats(const struct kvm *kvm);

@@ -31,6 +31,7 @@
  */
 struct kvm_preset;
 struct spte_policy;
+struct mmulock_policy;
 struct kvm_vcpu;
 struct kvm_watch;
 struct kvm_dirty_ring;
@@ -90,8 +91,9 @@ struct kvm {
 	struct policy_params dirty_params;
 	const struct spte_policy *spte;
 	struct policy_params spte_params; /* the first ones are enum spte_param's */
-	uint64_t mmio_mask, mmio_value;	  /* by which MMIO sptes are told; 0: there are none */
-	unsigned mmio_access_mask;	  /* bits of ACC_* that they hold */
+	const struct mmulock_policy *mmulock;
+	uint64_t mmio_mask, mmio_value; /* by which MMIO sptes are told; 0: there are none */
+	unsigned mmio_access_mask;	/* bits of ACC_* that they hold */
 	unsigned prefetch; /* aligned group of sptes filled per fault; below 2: only the one */
 	bool tdp_enabled;
 	bool ad_enabled;	    /* the tables that KVM makes have A and D */

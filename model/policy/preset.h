@@ -37,7 +37,8 @@ struct kvm_preset {
 	unsigned prefetch;    /* aligned group of sptes filled per fault; 0: only the one */
 	unsigned hash_shift;  /* shadow page hash: 1 << hash_shift buckets */
 	bool fast_page_fault; /* write protection of logging is lifted without mmu_lock */
-	bool mmu_lock_rw;     /* an rwlock; otherwise a spinlock */
+	bool mmu_lock_rw;     /* an rwlock, and long walks look who waits for it; otherwise a
+			       * spinlock. Policies of FAMILY_MMULOCK override the lock */
 	bool huge_pages;      /* what it does with large host pages is modelled */
 	bool slot_bitmap;     /* shadow pages know the slots that they map: a walk skips the rest */
 	bool list_prefetch;   /* walking a list prefetches the next node (list.h until 3.0) */

@@ -113,9 +113,7 @@ bool tdp_iter_need_resched(struct tdp_iter *it)
 	charge(it->t, COUNT_tdp_resched, 1);
 	if (it->next_gfn == it->yielded_gfn)
 		return false;
-	touch_shared(it->t);
-	task_assert_first(it->t, "who waits for mmu_lock");
-	return rwlock_is_contended(&it->kvm->mmu_lock.rw);
+	return mmu_lock_contended(it->t, it->kvm);
 }
 
 void tdp_iter_unlock(struct tdp_iter *it, bool shared)

@@ -142,12 +142,11 @@ static int feed(struct reader *r, struct csv_parser *p, FILE *in)
 	return r->err;
 }
 
-int csv_read(const char *path, const char *const *columns, const struct kvmsim_errsink *errors,
-	     csv_row_fn fn, void *ctx)
+static int read_stream(FILE *in, const char *path, const char *const *columns,
+		       const struct kvmsim_errsink *errors, csv_row_fn fn, void *ctx)
 {
 	struct reader r = {.errors = errors, .fn = fn, .ctx = ctx};
 	struct csv_parser p;
-	FILE *in;
 	int err;
 
 	while (columns[r.n_asked])
@@ -159,17 +158,39 @@ int csv_read(const char *path, const char *const *columns, const struct kvmsim_e
 				 .field = (const char *const *)r.field,
 				 .columns = columns,
 				 .errors = errors};
-	in = fopen(path, "rb");
+	csv_init(&p, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL);
+	err = feed(&r, &p, in);
+	csv_free(&p);
+	for (size_t i = 0; i < r.n_asked; i++)
+		free(r.field[i]);
+	return err;
+}
+
+int csv_read(const char *path, const char *const *columns, const struct kvmsim_errsink *errors,
+	     csv_row_fn fn, void *ctx)
+{
+	FILE *in = fopen(path, "rb");
+	int err;
+
 	if (!in && run_interrupted)
 		return KVMSIM_EINTR;
 	if (!in)
 		return kvmsim_err(errors, KVMSIM_EIO, "%s: %s", path, strerror(errno));
-	csv_init(&p, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL);
-	err = feed(&r, &p, in);
-	csv_free(&p);
+	err = read_stream(in, path, columns, errors, fn, ctx);
 	fclose(in);
-	for (size_t i = 0; i < r.n_asked; i++)
-		free(r.field[i]);
+	return err;
+}
+
+int csv_read_text(const char *text, size_t len, const char *name, const char *const *columns,
+		  const struct kvmsim_errsink *errors, csv_row_fn fn, void *ctx)
+{
+	FILE *in = fmemopen((char *)text, len, "rb"); /* read only: not written to */
+	int err;
+
+	if (!in)
+		return kvmsim_err(errors, KVMSIM_ENOMEM, "%s: %s", name, strerror(errno));
+	err = read_stream(in, name, columns, errors, fn, ctx);
+	fclose(in);
 	return err;
 }
 

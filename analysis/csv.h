@@ -36,6 +36,10 @@ typedef int (*csv_row_fn)(void *ctx, const struct csv_row *row);
 int csv_read(const char *path, const char *const *columns, const struct kvmsim_errsink *errors,
 	     csv_row_fn fn, void *ctx);
 
+/* The same of a text of @len bytes; @name is for messages. */
+int csv_read_text(const char *text, size_t len, const char *name, const char *const *columns,
+		  const struct kvmsim_errsink *errors, csv_row_fn fn, void *ctx);
+
 /* A message about a row: "FILE:LINE: ...". Returns KVMSIM_EPARSE. */
 int csv_complain(const struct csv_row *row, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

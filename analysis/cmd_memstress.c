@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "analysis/cli.h"
+#include "analysis/contention.h"
 #include "analysis/memstress_args.h"
 #include "analysis/memstress_report.h"
 #include "analysis/run.h"
@@ -9,18 +10,27 @@
 
 static int run(const struct memstress_args *a, const struct profile *profile)
 {
+	struct contention contention;
+	struct memstress_opts o = a->o;
 	struct memstress_result r;
-	int err = memstress_collect(&a->o, &r);
+	int err;
+
+	contention_init(&contention);
+	if (a->contention)
+		o.locks = &contention.watch;
+	err = memstress_collect(&o, &r);
+	contention_sort(&contention);
 
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted");
 	if (!err)
-		memstress_warn(&a->o, &r);
+		memstress_warn(&o, &r);
 	if (!err)
-		err = memstress_report(&a->o, &r, profile,
+		err = memstress_report(&o, &r, profile, a->contention ? &contention : NULL,
 				       a->json	? MEMSTRESS_JSON
 				       : a->csv ? MEMSTRESS_CSV
 						: MEMSTRESS_TEXT);
+	contention_free(&contention);
 	memstress_result_free(&r);
 	return err;
 }
@@ -101,6 +111,9 @@ const struct verb verb_memstress = {
 		 "  --populated           the host has all pages before the first pass\n"
 		 "  --seed N              of the guest's random draws (default 1)\n"
 		 "  --check               keep the checkers on\n"
+		 "  --contention          waits for locks by who waited, as perf lock contention "
+		 "prints\n"
+		 "                        them\n"
 		 "  --json                rows with what they charged, as JSON\n"
 		 "  --csv                 one row per time",
 	.run = memstress,

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "analysis/cli.h"
+#include "analysis/contention.h"
 #include "analysis/output.h"
 #include "analysis/out_stream.h"
 #include "analysis/replay_report.h"
@@ -18,6 +19,7 @@ enum {
 	OPT_CHECK,
 	OPT_PERFETTO,
 	OPT_FOLDED,
+	OPT_CONTENTION,
 };
 static const struct option own[] = {
 	{"phase", required_argument, NULL, OPT_PHASE},
@@ -26,6 +28,7 @@ static const struct option own[] = {
 	{"check", no_argument, NULL, OPT_CHECK},
 	{"perfetto", required_argument, NULL, OPT_PERFETTO},
 	{"folded", required_argument, NULL, OPT_FOLDED},
+	{"contention", no_argument, NULL, OPT_CONTENTION},
 	{0},
 };
 
@@ -35,6 +38,7 @@ struct exports {
 	const char *perfetto, *folded;
 	struct out_stream line, stacks;
 	struct run_export_opts opts;
+	struct contention contention;
 };
 
 static bool parse_own(void *ctx, int opt, const char *name)
@@ -52,6 +56,9 @@ static bool parse_own(void *ctx, int opt, const char *name)
 	case OPT_REPLICATE:
 		ok = cli_u64(a->verb, name, optarg, 0, UINT32_MAX, &n);
 		a->run->replicate = (uint32_t)n;
+		break;
+	case OPT_CONTENTION:
+		a->run->contention = &x->contention;
 		break;
 	case OPT_REFERENCE:
 		a->run->reference = true;
@@ -135,11 +142,14 @@ static int replay(const struct verb *verb, int argc, char **argv)
 	int code;
 
 	x.args = &a;
+	contention_init(&x.contention);
 	code = run_args_parse(&a, argc, argv);
 	if (code)
 		return code;
 	if (a.help)
 		return cli_help(verb);
+	if (a.csv && run.contention)
+		return cli_usage(verb, "--contention and --csv exclude each other");
 	code = run_args_policies(&a, &a.dirty, 1);
 	if (code)
 		return code;
@@ -156,6 +166,7 @@ static int replay(const struct verb *verb, int argc, char **argv)
 	if (err == KVMSIM_EINTR)
 		kvmsim_err(&cli_errors, err, "interrupted");
 	if (!err && !code) {
+		contention_sort(&x.contention);
 		replay_warn(&run, &result);
 		code = exports_finish(&x);
 		code = !code && a.store ? keep(&a, &result) : code;
@@ -164,6 +175,7 @@ static int replay(const struct verb *verb, int argc, char **argv)
 	}
 	out_stream_abort(&x.line);
 	out_stream_abort(&x.stacks);
+	contention_free(&x.contention);
 	profile_free(profile);
 	return code ? code : cli_run_exit_code(err);
 }
@@ -191,6 +203,9 @@ const struct verb verb_replay = {
 		 "  --perfetto FILE       a time line of the run, for Perfetto and "
 		 "chrome://tracing\n"
 		 "  --folded FILE         the ledger as folded stacks, in the profile's unit\n"
+		 "  --contention          waits for locks by who waited, as perf lock contention "
+		 "prints\n"
+		 "                        them\n"
 		 "  --json                everything, as JSON\n"
 		 "  --csv                 one row per collection",
 	.run = replay,

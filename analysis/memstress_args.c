@@ -78,6 +78,7 @@ enum {
 	OPT_EARLY,
 	OPT_POPULATED,
 	OPT_CHECK,
+	OPT_CONTENTION,
 	OPT_JSON,
 	OPT_CSV,
 	OPT_HELP
@@ -94,6 +95,7 @@ static const struct option options[] = {{"kernel", required_argument, NULL, OPT_
 					{"early-start", no_argument, NULL, OPT_EARLY},
 					{"populated", no_argument, NULL, OPT_POPULATED},
 					{"check", no_argument, NULL, OPT_CHECK},
+					{"contention", no_argument, NULL, OPT_CONTENTION},
 					{"json", no_argument, NULL, OPT_JSON},
 					{"csv", no_argument, NULL, OPT_CSV},
 					{"help", no_argument, NULL, OPT_HELP},
@@ -199,6 +201,9 @@ static bool long_option(struct memstress_args *a, int c)
 	case OPT_CHECK:
 		a->o.check = true;
 		break;
+	case OPT_CONTENTION:
+		a->contention = true;
+		break;
 	case OPT_JSON:
 		a->json = true;
 		break;
@@ -239,6 +244,8 @@ int memstress_args_parse(struct memstress_args *a, const struct verb *verb, int 
 		return cli_usage(a->verb, "unexpected argument '%s'", argv[optind]);
 	if (a->json && a->csv)
 		return cli_usage(a->verb, "--json and --csv: one of the two");
+	if (a->contention && a->csv)
+		return cli_usage(a->verb, "--contention and --csv: one of the two");
 	if (a->percent_given && a->o.write_fraction)
 		return cli_usage(a->verb, "-f and -w: one of the two");
 	if (a->get_clears && a->o.dirty)

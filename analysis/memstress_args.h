@@ -10,7 +10,7 @@ struct memstress_args {
 	const struct verb *verb;
 	struct memstress_opts o; /* but profile and interrupted */
 	const char *profile;
-	bool get_clears, percent_given, json, csv, help;
+	bool get_clears, percent_given, json, csv, contention, help;
 };
 
 /* Defaults and what argv has; what is left open is settled (memstress_settings()). EXIT_DONE, or

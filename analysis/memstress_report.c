@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/cli.h"
+#include "analysis/contention.h"
 #include "analysis/output.h"
 #include "analysis/run_record.h"
 #include "analysis/unpriced.h"
@@ -188,13 +189,15 @@ static void print_total(const struct memstress_opts *o, const struct memstress_r
 }
 
 /* The selftest's lines, between what was simulated and what it rests on. */
-static int print_text(const struct memstress_opts *o, const struct memstress_result *r)
+static int print_text(const struct memstress_opts *o, const struct memstress_result *r,
+		      const struct contention *contention)
 {
 	const struct unpriced u = unpriced(o, r);
 	const char *cpu = personality_find(o->personality)->name;
 	uint64_t hz = profile_hz(o->profile);
 	char *evidence = evidence_text(o->dirty, o->preset, cpu, o->mmu);
 	char name[MEMSTRESS_NAME], time[OUT_TEXT];
+	int err = 0;
 
 	if (!evidence)
 		return KVMSIM_ENOMEM;
@@ -208,9 +211,13 @@ static int print_text(const struct memstress_opts *o, const struct memstress_res
 	print_total(o, r, MEMSTRESS_GET, "Get", hz);
 	if (o->clears)
 		print_total(o, r, MEMSTRESS_CLEAR, "Clear", hz);
+	if (contention) {
+		printf("\nWaits for locks, by the function of the kernel's that waited:\n");
+		err = contention_print(contention, hz, profile_unit(o->profile), stdout);
+	}
 	printf("\nEvidence for %s: %s.\n", o->dirty, evidence);
 	free(evidence);
-	return unpriced_print(&u, stdout);
+	return err ? err : unpriced_print(&u, stdout);
 }
 
 static void print_csv(const struct memstress_result *r, uint64_t hz)
@@ -261,7 +268,7 @@ static json_t *waited(const struct memstress_row *row)
 }
 
 static json_t *report_json(const struct memstress_opts *o, const struct memstress_result *r,
-			   const struct profile *profile)
+			   const struct profile *profile, const struct contention *contention)
 {
 	const struct unpriced u = unpriced(o, r);
 	const char *cpu = personality_find(o->personality)->name;
@@ -294,19 +301,22 @@ static json_t *report_json(const struct memstress_opts *o, const struct memstres
 		json_array_append_new(rows, row);
 	}
 	json_put(j, "rows", rows);
+	if (contention)
+		json_put(j, "contention", contention_json(contention));
 	return j;
 }
 
 int memstress_report(const struct memstress_opts *o, const struct memstress_result *r,
-		     const struct profile *profile, enum memstress_format format)
+		     const struct profile *profile, const struct contention *contention,
+		     enum memstress_format format)
 {
 	uint64_t hz = profile_hz(profile);
 
 	if (format == MEMSTRESS_JSON)
-		return json_print(report_json(o, r, profile), stdout);
+		return json_print(report_json(o, r, profile, contention), stdout);
 	if (format == MEMSTRESS_CSV)
 		print_csv(r, hz);
 	else
-		return print_text(o, r);
+		return print_text(o, r, contention);
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 /* A run of memstress: what is left open is filled in, its rows are kept, and printed under the
  * selftest's names. */
+struct contention;
 struct profile;
 
 struct memstress_result {
@@ -35,8 +36,9 @@ const struct memstress_row *memstress_find(const struct memstress_result *r, con
 void memstress_warn(const struct memstress_opts *o, const struct memstress_result *r);
 
 enum memstress_format { MEMSTRESS_TEXT, MEMSTRESS_CSV, MEMSTRESS_JSON };
-/* On stdout. 0 or KVMSIM_ENOMEM. */
+/* On stdout; @contention may be NULL. 0 or KVMSIM_ENOMEM. */
 int memstress_report(const struct memstress_opts *o, const struct memstress_result *r,
-		     const struct profile *profile, enum memstress_format format);
+		     const struct profile *profile, const struct contention *contention,
+		     enum memstress_format format);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/contention.h"
 #include "analysis/replay_report.h"
 
 #include <inttypes.h>
@@ -204,6 +205,15 @@ static int print_figures(const struct run_opts *o, const struct run_result *r, F
 	return err;
 }
 
+static int print_contention(const struct run_opts *o, FILE *to)
+{
+	if (!o->contention)
+		return 0;
+	fprintf(to, "\nWaits for locks, by the function of the kernel's that waited:\n");
+	return contention_print(o->contention, profile_hz(o->profile), profile_unit(o->profile),
+				to);
+}
+
 int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 {
 	const struct unpriced u = unpriced(o, r);
@@ -217,6 +227,7 @@ int replay_print(const struct run_opts *o, const struct run_result *r, FILE *to)
 
 	err = err ? err : print_figures(o, r, to);
 	err = err ? err : operations_print(o, r, to);
+	err = err ? err : print_contention(o, to);
 	err = err ? err : print_cycles(o, r, to);
 	char *evidence = run_evidence_text(o, o->dirty, r->preset);
 
@@ -427,6 +438,8 @@ json_t *replay_json(const struct run_opts *o, const struct run_result *r)
 	json_put(j, "ledger", json_ledger(r));
 	json_put(j, "mmu_lock", json_lock(&r->mmu_lock));
 	json_put(j, "mmu_lock_read", json_lock(&r->mmu_lock_read));
+	if (o->contention)
+		json_put(j, "contention", contention_json(o->contention));
 	json_put(j, "operations", operations_json(r));
 	json_put(j, "longest_stall", stall_json(&r->longest_stall));
 	for (int i = 0; i < N_KVM_STATS; i++)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* One run of the model: its objects, its life, its result. */
+#include "analysis/contention.h"
 #include "analysis/run.h"
 
 #include <inttypes.h>
@@ -223,6 +224,7 @@ static int create(struct guest_run *run, struct cache **cache)
 		.check = run->check};
 
 	run_watch_init(&run->watch);
+	run->watch.watch.locks = o->contention ? &o->contention->watch : NULL;
 	err = kvm_create_vm(&vo, &run->kvm);
 	if (err)
 		return err;

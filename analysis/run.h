@@ -18,6 +18,7 @@
 
 struct profile;
 struct run_export_opts;
+struct contention;
 
 /* What the host has of the slots' memory before the guest comes. */
 enum run_host_memory {
@@ -53,6 +54,8 @@ struct run_opts {
 	bool reference; /* slow mode, no run-ahead */
 	bool check; /* keep the checkers on; a policy that is broken on purpose always has them */
 	const struct run_export_opts *export; /* run_export.h; NULL: nothing is exported */
+	struct contention
+		*contention; /* who waited for locks, from the guest's start, sorted; NULL */
 	const struct kvmsim_errsink *errors;
 };
 

@@ -237,6 +237,8 @@ static void on_lock(void *ctx, const struct lock_spell *s)
 	if (s->by)
 		chrome_text(&x->chrome, "held_by", task_name(s->by));
 	chrome_end(&x->chrome);
+	if (x->next->locks)
+		x->next->locks->spell(x->next->locks->ctx, s);
 }
 
 /* ---- the whole ---- */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "analysis/contention.h"
 #include "analysis/run_guest.h"
 
 #include <inttypes.h>
@@ -281,6 +282,8 @@ static int set_up(struct guest_run *run, struct task *t)
 	run->start = task_now(t);
 	kvm_mmu_lock_stats_reset(run->kvm);
 	run_watch_start(&run->watch, run->start);
+	if (run->opts->contention)
+		contention_start(run->opts->contention);
 	run_snapshot(run, run->before);
 	return err ? err : run_export_start(run->export);
 }

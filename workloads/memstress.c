@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/guest/watch.h"
 #include "model/sim/ledger.h"
 #include "workloads/memstress_scene.h"
 
@@ -261,6 +262,18 @@ static int create_main(struct memstress *m)
 	return r ? r : machine_place(m->machine, m->main, m->o->vcpus);
 }
 
+static void ignore_ioctl(void *ctx, const struct kvm_ioctl *i)
+{
+	(void)ctx;
+	(void)i;
+}
+
+static void ignore_stall(void *ctx, const struct kvm_stall *s)
+{
+	(void)ctx;
+	(void)s;
+}
+
 static int create(struct memstress *m)
 {
 	const struct memstress_opts *o = m->o;
@@ -277,6 +290,11 @@ static int create(struct memstress *m)
 				 .eager_page_split = o->eager_page_split,
 				 .check = o->check};
 	int r = machine_create(o->profile, o->vcpus + 1, &m->machine);
+
+	m->watch =
+		(struct kvm_watch){.ioctl = ignore_ioctl, .stall = ignore_stall, .locks = o->locks};
+	if (o->locks)
+		vo.watch = &m->watch;
 
 	m->vcpus = calloc(o->vcpus, sizeof(*m->vcpus));
 	m->bitmap = calloc(o->slots * ((m->slot_pages + 63) / 64), 8);

@@ -22,6 +22,7 @@
  * written; then iterations with the write percentage. A thread that has nothing to do spins, so
  * that all CPUs are busy all the time (see model/host/machine.h).
  */
+struct lock_watch;
 struct profile;
 
 struct memstress_opts {
@@ -49,6 +50,7 @@ struct memstress_opts {
 	const struct profile *profile;
 	uint64_t seed;
 	bool check;
+	const struct lock_watch *locks;	 /* told of the VM's locks; may be NULL */
 	const volatile int *interrupted; /* stops it soon when not 0; may be NULL */
 	const struct kvmsim_errsink *errors;
 };

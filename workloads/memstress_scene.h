@@ -3,6 +3,7 @@
 #define KVMSIM_WORKLOADS_MEMSTRESS_SCENE_H
 
 #include "model/guest/vcpu.h"
+#include "model/guest/watch.h"
 #include "model/host/machine.h"
 #include "workloads/memstress.h"
 
@@ -30,6 +31,7 @@ struct memstress {
 	struct machine *machine;
 	struct sim *sim;
 	struct kvm *kvm;
+	struct kvm_watch watch;
 	struct task *main;
 	struct memstress_vcpu *vcpus;
 	uint64_t *bitmap;

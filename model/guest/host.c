@@ -60,7 +60,10 @@ int host_mprotect(struct task *t, struct kvm *kvm, uint32_t slot_id, uint64_t fi
 
 int kvm_change_address_space(struct task *t, struct kvm *kvm)
 {
-	int r = write_lock(t, &kvm->mmap_lock);
+	int r;
+
+	lock_called_by(t, kvm, "vm_mmap_pgoff");
+	r = write_lock(t, &kvm->mmap_lock);
 
 	if (!r)
 		write_unlock(t, &kvm->mmap_lock);

@@ -25,7 +25,8 @@ struct ring_user {
 	} slot[KVM_MAX_MEMSLOTS];
 };
 
-static const struct lock_class reap_lock_class = {.name = "reap_lock", .rank = 5};
+static const struct lock_class reap_lock_class = {
+	.name = "reap_lock", .rank = 5, .kind = LOCK_MUTEX};
 
 int ring_user_init(struct kvm *kvm)
 {
@@ -116,7 +117,7 @@ long kvm_reset_dirty_rings(struct task *t, struct kvm *kvm)
 		return KVMSIM_EINVAL;
 	scope = ioctl_enter(t, kvm, KVM_OP_reset);
 	n = ioctl_begin(t, kvm);
-	n = n ? n : slots_lock(t, kvm);
+	n = n ? n : slots_lock(t, kvm, "kvm_vm_ioctl_reset_dirty_pages");
 	if (!n) {
 		charge(t, COUNT_reset_dirty_rings, 1);
 		touch_shared(t);
@@ -154,6 +155,7 @@ static int reap_lock(struct task *t, struct kvm *kvm)
 {
 	int r = leave_run(t, kvm);
 
+	lock_called_by(t, kvm, "kvm_dirty_ring_reap");
 	return r ? r : mutex_lock(t, &kvm->ring_user->lock);
 }
 

@@ -277,7 +277,7 @@ int kvm_set_user_memory_region(struct task *t, struct kvm *kvm, const struct kvm
 	scope = ioctl_enter(t, kvm, memslot_operation(t, kvm, m));
 	r = ioctl_begin(t, kvm);
 
-	r = r ? r : slots_lock(t, kvm);
+	r = r ? r : slots_lock(t, kvm, "kvm_set_memory_region");
 	if (!r) {
 		const struct memslot_host host = {m->host_level, m->host_populated,
 						  m->host_anonymous};
@@ -300,7 +300,7 @@ int kvm_set_nr_mmu_pages(struct task *t, struct kvm *kvm, uint64_t n)
 		return KVMSIM_EINVAL;
 	was = activity_enter(t, ACT_memslot);
 	r = ioctl_begin(t, kvm);
-	r = r ? r : slots_lock(t, kvm);
+	r = r ? r : slots_lock(t, kvm, "kvm_vm_ioctl_set_nr_mmu_pages");
 	if (!r) {
 		kvm->mmu_pages_requested = true;
 		kvm_mmu_change_mmu_pages(t, kvm, n);
@@ -319,7 +319,10 @@ static int log_ioctl_begin(struct task *t, struct kvm *kvm, struct ioctl_scope *
 
 	*scope = ioctl_enter(t, kvm, op);
 	r = ioctl_begin(t, kvm);
-	r = r ? r : slots_lock(t, kvm);
+	r = r ? r
+	      : slots_lock(t, kvm,
+			   op == KVM_OP_get ? "kvm_vm_ioctl_get_dirty_log"
+					    : "kvm_vm_ioctl_clear_dirty_log");
 	if (r) {
 		ioctl_leave(t, kvm, scope);
 		return r;

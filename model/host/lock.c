@@ -48,6 +48,11 @@ void lock_watch(struct lock_queue *q, const struct lock_watch *watch)
 	q->watch = watch;
 }
 
+bool lock_is_watched(const struct lock_queue *q)
+{
+	return q->watch;
+}
+
 static void tell(const struct lock_queue *q, const struct lock_spell *s)
 {
 	if (q->watch)
@@ -245,7 +250,8 @@ static int lock(struct task *t, struct lock_queue *q, enum mode mode)
 				     .shared = mode == SHARED,
 				     .start = w.from,
 				     .cycles = waited,
-				     .by = w.cause.by});
+				     .by = w.cause.by,
+				     .caller = host_watch(t)->caller});
 	stats->contended++;
 	stats->wait += waited;
 	if (waited > stats->longest_wait)

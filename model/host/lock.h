@@ -7,6 +7,9 @@
 
 #include "model/sim/sim.h"
 
+/* What the kernel makes of it, as perf lock names them. */
+enum lock_kind { LOCK_SPINLOCK, LOCK_RWLOCK, LOCK_MUTEX, LOCK_RWSEM };
+
 /*
  * The host's locks: a task that has to wait blocks in virtual time, entered as WAIT_lock, and the
  * lock is handed over in order of arrival, as the kernel's queued spinlock, queued rwlock and
@@ -36,6 +39,7 @@ struct lock_class {
 	const char *name; /* "mmu_lock" */
 	uint32_t rank;	  /* outermost first; from 1. 0: taken under anything, takes part in no
 			   * order */
+	enum lock_kind kind;
 };
 
 struct lock_stats {
@@ -52,6 +56,7 @@ struct lock_spell {
 	bool held, shared; /* held: else it was waited for */
 	cycles_t start, cycles;
 	const struct task *by; /* of a wait: who held it longest meanwhile; NULL: nobody */
+	const char *caller;    /* of a wait: host_watch's; may be NULL */
 };
 struct lock_watch {
 	void (*spell)(void *ctx, const struct lock_spell *s);
@@ -86,6 +91,7 @@ void rwlock_init(struct rwlock *l, const struct lock_class *class);
 void mutex_init(struct mutex *l, const struct lock_class *class);
 /* From now on @watch, which must outlive the lock, is told of the lock that @q is the queue of. */
 void lock_watch(struct lock_queue *q, const struct lock_watch *watch);
+bool lock_is_watched(const struct lock_queue *q);
 
 /* [running] 0 with the lock held. Without it: KVMSIM_ECANCELED, KVMSIM_ECHECK, KVMSIM_ENOMEM. */
 int spin_lock(struct task *t, struct spinlock *l);

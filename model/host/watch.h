@@ -26,6 +26,7 @@ struct host_wait {
 
 struct host_watch {
 	uint16_t operation; /* the task's own, now */
+	const char *caller; /* the function that took a lock last, where somebody watches */
 	/* since host_watch_waits() */
 	cycles_t waited; /* for locks and IPIs */
 	struct host_wait longest;

@@ -150,10 +150,15 @@ static bool fault_stale(struct kvm_vcpu *v, const struct kvm_page_fault *f)
 	return why;
 }
 
+/* Who takes mmu_lock for a fault: the functions of 6.1. */
+#define DIRECT_FAULT "direct_page_fault"
+#define PAGING_FAULT "paging_page_fault"
+
 static int map_fault_shared(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
 	bool read = v->kvm->mmulock->read_fault;
-	int r = read ? mmu_read_lock(v->task, v->kvm) : mmu_lock(v->task, v->kvm);
+	int r = read ? mmu_read_lock(v->task, v->kvm, DIRECT_FAULT)
+		     : mmu_lock(v->task, v->kvm, DIRECT_FAULT);
 
 	if (r)
 		return r;
@@ -172,7 +177,7 @@ static int map_fault(struct kvm_vcpu *v, struct kvm_page_fault *f, struct guest_
 
 	if (v->kvm->backend->map_shared)
 		return map_fault_shared(v, f);
-	r = mmu_lock(v->task, v->kvm);
+	r = mmu_lock(v->task, v->kvm, gw ? PAGING_FAULT : DIRECT_FAULT);
 	if (r)
 		return r;
 	r = make_mmu_pages_available(v);

@@ -150,6 +150,7 @@ static int populate_shared(struct task *t, struct kvm *kvm, struct kvm_memory_sl
 		 pages_per_level(level), false);
 	set_bits(slot, slot->host.active, gfn & ~(pages_per_level(level) - 1),
 		 pages_per_level(level), true); /* before it is on any list */
+	lock_called_by(t, kvm, "get_user_pages_unlocked");
 	r = read_lock(t, &kvm->mmap_lock);
 	if (r)
 		return r;

@@ -83,7 +83,8 @@ int kvm_mmu_load(struct kvm_vcpu *v)
 	if (r)
 		return r;
 	mmu_topup(v, !vcpu_direct(v));
-	r = mmu_lock(v->task, v->kvm);
+	r = mmu_lock(v->task, v->kvm,
+		     vcpu_direct(v) ? "mmu_alloc_direct_roots" : "mmu_alloc_shadow_roots");
 	if (r)
 		return r;
 	r = alloc_roots(v);
@@ -123,7 +124,7 @@ static void free_roots(struct kvm_vcpu *v, unsigned which)
 	for (int i = 0; i < MMU_NUM_PREV_ROOTS; i++)
 		if (!v->prev_roots[i].sp)
 			which &= ~ROOT_PREVIOUS(i);
-	if (!which || mmu_lock(v->task, kvm))
+	if (!which || mmu_lock(v->task, kvm, "kvm_mmu_free_roots"))
 		return;
 	list_init(&invalid);
 	for (int i = 0; i < MMU_NUM_PREV_ROOTS; i++)
@@ -152,7 +153,7 @@ void kvm_mmu_sync_roots(struct kvm_vcpu *v)
 	vcpu_clear_mmio_info(v, MMIO_GVA_ANY);
 	touch_shared(v->task); /* the kernel looks without the lock, too */
 	task_assert_first(v->task, "which shadow pages are in step");
-	if (!out_of_step(v->root.sp) || mmu_lock(v->task, v->kvm))
+	if (!out_of_step(v->root.sp) || mmu_lock(v->task, v->kvm, "kvm_mmu_sync_roots"))
 		return;
 	if (v->root.sp)
 		(void)mmu_sync_children(v, v->root.sp, true);

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/mmu/mmulock.h"
 
+#include "model/host/watch.h"
 #include "model/mmu/mmu.h"
 #include "model/policy/policy.h"
 #include "model/policy/preset.h"
 
-static const struct lock_class slots_lock_class = {.name = "slots_lock", .rank = 10};
-static const struct lock_class mmap_lock_class = {.name = "mmap_lock", .rank = 15};
-static const struct lock_class mmu_lock_class = {.name = "mmu_lock", .rank = 20};
+static const struct lock_class slots_lock_class = {
+	.name = "slots_lock", .rank = 10, .kind = LOCK_MUTEX};
+static const struct lock_class mmap_lock_class = {
+	.name = "mmap_lock", .rank = 15, .kind = LOCK_RWSEM};
+static const struct lock_class mmu_lock_class[] = {
+	{.name = "mmu_lock", .rank = 20, .kind = LOCK_SPINLOCK},
+	{.name = "mmu_lock", .rank = 20, .kind = LOCK_RWLOCK}};
 
 void kvm_locks_init(struct kvm *kvm)
 {
 	mutex_init(&kvm->slots_lock, &slots_lock_class);
 	rwlock_init(&kvm->mmap_lock, &mmap_lock_class);
-	rwlock_init(&kvm->mmu_lock.rw, &mmu_lock_class);
-	spin_lock_init(&kvm->mmu_lock.spin, &mmu_lock_class);
+	rwlock_init(&kvm->mmu_lock.rw, &mmu_lock_class[1]);
+	spin_lock_init(&kvm->mmu_lock.spin, &mmu_lock_class[0]);
 }
 
 void kvm_locks_watch(struct kvm *kvm, const struct lock_watch *watch)
@@ -31,8 +36,17 @@ static bool mmu_lock_is_held(const struct task *t, const struct kvm *kvm)
 				: spin_is_held(t, &kvm->mmu_lock.spin);
 }
 
-int mmu_lock(struct task *t, struct kvm *kvm)
+void lock_called_by(struct task *t, const struct kvm *kvm, const char *caller)
 {
+	struct host_watch *w = lock_is_watched(&kvm->slots_lock.q) ? host_watch(t) : NULL;
+
+	if (w)
+		w->caller = caller;
+}
+
+int mmu_lock(struct task *t, struct kvm *kvm, const char *caller)
+{
+	lock_called_by(t, kvm, caller);
 	return kvm->mmulock->rw ? write_lock(t, &kvm->mmu_lock.rw)
 				: spin_lock(t, &kvm->mmu_lock.spin);
 }
@@ -69,16 +83,17 @@ bool mmu_lock_contended(struct task *t, struct kvm *kvm)
 				: spin_is_contended(&kvm->mmu_lock.spin);
 }
 
-int mmu_lock_break(struct task *t, struct kvm *kvm)
+int mmu_lock_break(struct task *t, struct kvm *kvm, const char *caller)
 {
 	if (!mmu_lock_contended(t, kvm))
 		return 0;
 	mmu_unlock(t, kvm);
-	return mmu_lock(t, kvm);
+	return mmu_lock(t, kvm, caller);
 }
 
-int mmu_read_lock(struct task *t, struct kvm *kvm)
+int mmu_read_lock(struct task *t, struct kvm *kvm, const char *caller)
 {
+	lock_called_by(t, kvm, caller);
 	return kvm->mmulock->rw ? read_lock(t, &kvm->mmu_lock.rw)
 				: spin_lock(t, &kvm->mmu_lock.spin);
 }
@@ -94,8 +109,9 @@ void mmu_read_unlock(struct task *t, struct kvm *kvm)
 		spin_unlock(t, &kvm->mmu_lock.spin);
 }
 
-int slots_lock(struct task *t, struct kvm *kvm)
+int slots_lock(struct task *t, struct kvm *kvm, const char *caller)
 {
+	lock_called_by(t, kvm, caller);
 	return mutex_lock(t, &kvm->slots_lock);
 }
 

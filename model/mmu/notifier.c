@@ -49,7 +49,7 @@ void mmu_notifier_invalidate_start(struct task *t, struct kvm *kvm, struct kvm_m
 	kvm->notifiers.active++;
 	charge(t, COUNT_mmu_notifier, 1);
 	srcu_read_lock(t, &kvm->srcu, &srcu);
-	if (slot_is_there(t, kvm, slot) && !mmu_lock(t, kvm)) {
+	if (slot_is_there(t, kvm, slot) && !mmu_lock(t, kvm, "__kvm_handle_hva_range")) {
 		begin(kvm, slot, start, end);
 		unmap(t, kvm, slot, start, end, true);
 		mmu_unlock(t, kvm);
@@ -67,7 +67,7 @@ void mmu_notifier_invalidate_end(struct task *t, struct kvm *kvm, struct kvm_mem
 	(void)end;
 	charge(t, COUNT_mmu_notifier, 1);
 	srcu_read_lock(t, &kvm->srcu, &srcu);
-	if (slot_is_there(t, kvm, slot) && !mmu_lock(t, kvm)) {
+	if (slot_is_there(t, kvm, slot) && !mmu_lock(t, kvm, "__kvm_handle_hva_range")) {
 		n->seq++;
 		n->in_progress--;
 		mmu_unlock(t, kvm);
@@ -93,7 +93,7 @@ void mmu_notifier_change_pte(struct task *t, struct kvm *kvm, struct kvm_memory_
 		return;
 	charge(t, COUNT_mmu_notifier, 1);
 	srcu_read_lock(t, &kvm->srcu, &srcu);
-	if (slot_is_there(t, kvm, slot) && !mmu_lock(t, kvm)) {
+	if (slot_is_there(t, kvm, slot) && !mmu_lock(t, kvm, "__kvm_handle_hva_range")) {
 		/* What maps the page would go, and the next fault map it anew. By now nothing does:
 		 * since its invalidation began no fault has, and a prefetch has found nothing that
 		 * it could. Kernels do without since 6.10. */

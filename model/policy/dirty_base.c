@@ -24,7 +24,7 @@ int dirty_enable_base(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 	if (r < 0)
 		return r;
 	if (kvm->preset->protect_by_walk && !kvm->cpu_dirty_log_size) {
-		r = mmu_lock(t, kvm);
+		r = mmu_lock(t, kvm, "kvm_mmu_slot_apply_flags");
 		if (r)
 			return r;
 		dirty_protect_by_walk(t, kvm, slot);
@@ -86,7 +86,7 @@ long dirty_take_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 	int r;
 
 	clear_snapshot(t, kvm, slot);
-	r = mmu_lock(t, kvm);
+	r = mmu_lock(t, kvm, "kvm_get_dirty_log_protect");
 	if (r)
 		return r;
 	for (uint64_t i = 0; i < words; i++) {
@@ -145,7 +145,7 @@ int dirty_clear_words(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 
 	charge(t, COUNT_bitmap_copy, words);
 	kvm_touch(t, kvm, slot->snapshot_addr, (uint32_t)(words * 8), true);
-	r = mmu_lock(t, kvm);
+	r = mmu_lock(t, kvm, "kvm_clear_dirty_log_protect");
 	if (r)
 		return r;
 	for (uint64_t i = 0; i < words; i++) {

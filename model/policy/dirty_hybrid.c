@@ -20,7 +20,7 @@ static int protect_by_rmap(struct task *t, struct kvm *kvm, struct kvm_memory_sl
 	for (uint64_t i = 0; i < memslot_bitmap_words(slot); i++) {
 		charge(t, COUNT_bitmap_word, 1);
 		for (uint64_t mask = slot->dirty_snapshot[i]; mask; mask &= mask - 1) {
-			int r = mmu_lock(t, kvm);
+			int r = mmu_lock(t, kvm, "write_protect_slot");
 
 			if (r)
 				return r;
@@ -49,7 +49,7 @@ static long harvest(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slo
 	if (n * 100 < pages * kvm->dirty_params.value[0]) {
 		r = protect_by_rmap(t, kvm, slot);
 	} else {
-		r = mmu_lock(t, kvm);
+		r = mmu_lock(t, kvm, "write_protect_slot");
 		if (!r) {
 			dirty_protect_by_walk(t, kvm, slot);
 			mmu_unlock(t, kvm);

@@ -144,7 +144,7 @@ static int batch_reset(struct task *t, struct kvm *kvm, const struct batch *b)
 	if (!slot || b->offset + last >= slot->npages)
 		return 0;
 	charge(t, COUNT_ring_batch, 1);
-	r = mmu_lock(t, kvm);
+	r = mmu_lock(t, kvm, "kvm_reset_dirty_gfn");
 	if (r)
 		return r;
 	dirty_rearm_word(t, kvm, slot, b->offset, b->mask);

@@ -7,7 +7,7 @@
 
 static long walk_and_flush(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot)
 {
-	int r = mmu_lock(t, kvm);
+	int r = mmu_lock(t, kvm, "kvm_vm_ioctl_get_dirty_log");
 
 	if (r)
 		return r;

@@ -84,6 +84,28 @@ bad 'a store of runs beside vCPUs' 2 replay --scenario "$dir/four.ini" --dirty m
 ok 'beside running vCPUs' replay 0 --scenario "$dir/four.ini" --dirty manual,chunk=64 --profile kvm-pvm \
 	--running --disable-after 2
 ok 'beside running vCPUs: logging turned on' says '^logging turned on ' out
+# Waits by caller, all of mmu_lock's and of the ledger: the locks' own statistics have the same sum.
+ok 'contention' replay 0 --scenario "$dir/four.ini" --dirty manual,chunk=64 --profile kvm-pvm \
+	--running --disable-after 2 --mmulock rwlock --contention --json
+ok 'contention: adds up' python3 - "$dir/out" <<'EOF'
+import json, sys
+run = json.load(open(sys.argv[1]))
+rows = [r for r in run['contention'] if r['lock'] == 'mmu_lock']
+assert rows and {r['type'] for r in rows} <= {'rwlock:R', 'rwlock:W'}
+for kind, lock in ('rwlock:W', run['mmu_lock']), ('rwlock:R', run['mmu_lock_read']):
+    of = [r for r in rows if r['type'] == kind]
+    assert sum(r['contended'] for r in of) == lock['contended']
+    assert sum(r['total_wait'] for r in of) == lock['wait']
+    assert max([r['max_wait'] for r in of], default=0) == lock['longest_wait']
+assert sum(r['total_wait'] for r in run['contention']) == run['ledger']['waits']['lock']
+EOF
+ok 'contention: a table' replay 0 --scenario "$dir/four.ini" --dirty manual,chunk=64 \
+	--profile kvm-pvm --running --disable-after 2 --mmulock spin --contention
+ok 'contention: who clears' says 'spinlock  mmu_lock  kvm_clear_dirty_log_protect$' out
+ok 'contention: nothing to wait for' replay 0 "$trace" "$@" --contention
+ok 'contention: says so' says '^No lock was contended' out
+refuses 'contention as csv' 2 'exclude each other' "$trace" "$@" --contention --csv
+replay 0 --scenario "$dir/four.ini" --dirty manual,chunk=64 --profile kvm-pvm --running --disable-after 2
 ok 'beside running vCPUs: who waited for whom' says 'waited for a lock of vmm' out
 # Where nothing but loads comes first the zero page makes a difference, and only there.
 printf '[scenario]\nworkload = migration\nslots = a:0x200:4096\nrounds = 6\npages_max = 300\nloads = 3\n' >"$dir/loads.ini"

@@ -172,7 +172,7 @@ static int masked(struct scene *s, struct task *t)
 	EQ(store(s, 5), 0);
 	EQ(slot(s, t, GFN, 2 * MIB2, true), 0);
 	EQ(store(s, MIB2 + 7), 0); /* 4K */
-	EQ(mmu_lock(t, s->kvm), 0);
+	EQ(mmu_lock(t, s->kvm, "test"), 0);
 	mark(s);
 	b->clear_dirty_masked(t, s->kvm, the_slot(s), GFN, 1);
 	EQ(CHANGES(s), 0);
@@ -197,7 +197,7 @@ static int huge_once(struct scene *s, struct task *t)
 
 	EQ(slot(s, t, GFN, MIB2, false), 0);
 	EQ(store(s, 5), 0);
-	EQ(mmu_lock(t, s->kvm), 0);
+	EQ(mmu_lock(t, s->kvm, "test"), 0);
 	mark(s);
 	EQ(b->write_protect_huge(t, s->kvm, the_slot(s), GFN + 5), true);
 	EQ(b->write_protect_huge(t, s->kvm, the_slot(s), GFN + 6), false);
@@ -214,7 +214,7 @@ static int in_invalid_roots(struct scene *s, struct task *t)
 
 	EQ(slot(s, t, GFN, MIB2, false), 0);
 	EQ(store(s, 5), 0);
-	EQ(mmu_lock(t, s->kvm), 0);
+	EQ(mmu_lock(t, s->kvm, "test"), 0);
 	b->invalidate_roots(t, s->kvm);
 	EQ(b->zap_gfn(t, s->kvm, the_slot(s), GFN + 5), true);
 	EQ(b->zap_gfn(t, s->kvm, the_slot(s), GFN + 5), false);
@@ -253,7 +253,7 @@ static int unmaps(struct task *t, void *arg)
 		charge(t, COUNT_insn, 1);
 		r = sync(t);
 	}
-	r = r ? r : mmu_lock(t, s->kvm);
+	r = r ? r : mmu_lock(t, s->kvm, "test");
 	if (r)
 		return r;
 	EQ(s->kvm->backend->zap_gfn(t, s->kvm, the_slot(s), GFN), true);

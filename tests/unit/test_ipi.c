@@ -25,7 +25,7 @@ struct vcpu {
 
 static struct vcpu vcpu[MAX_VCPUS];
 static struct rwlock lock;
-static const struct lock_class lock_class = {"mmu_lock", 1};
+static const struct lock_class lock_class = {"mmu_lock", 1, LOCK_SPINLOCK};
 
 static bool request(void *ctx, size_t i, struct task **task)
 {

@@ -39,8 +39,9 @@ struct job {
 static struct spinlock spin;
 static struct rwlock rw;
 static struct mutex mutex;
-static const struct lock_class spin_class = {"spin", 3}, rw_class = {"rw", 2},
-			       mutex_class = {"mutex", 1};
+static const struct lock_class spin_class = {"spin", 3, LOCK_SPINLOCK},
+			       rw_class = {"rw", 2, LOCK_RWLOCK},
+			       mutex_class = {"mutex", 1, LOCK_MUTEX};
 
 static void locks_init(void)
 {

@@ -28,7 +28,7 @@ static struct profile *prices(const char *cores)
 }
 
 static struct rwlock rw;
-static const struct lock_class rw_class = {"rw", 1};
+static const struct lock_class rw_class = {"rw", 1, LOCK_RWLOCK};
 
 struct job {
 	bool read;

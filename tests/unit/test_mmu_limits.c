@@ -74,7 +74,7 @@ static int three_descriptors(struct scene *s, struct task *t)
 	struct rmap_iter it;
 	uint64_t chain[CHAIN], *sptep;
 
-	EQ(mmu_lock(t, s->kvm), 0);
+	EQ(mmu_lock(t, s->kvm, "test"), 0);
 	for (long i = 0; i < CHAIN; i++)
 		EQ(pte_list_add(t, s->kvm, &head, 0, &chain[i]), i);
 	for (unsigned i = PTE_LIST_EXT; i < 2 * PTE_LIST_EXT; i++)
@@ -268,7 +268,7 @@ static int backend_ops(struct scene *s, struct task *t)
 	EQ(scene_setup(s), 0);
 	EQ(scene_loop(s, true, 0, 16), 0);
 	slot = id_to_memslot(s->kvm, 1);
-	EQ(mmu_lock(t, s->kvm), 0);
+	EQ(mmu_lock(t, s->kvm, "test"), 0);
 	sptep = b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x3000, &spte);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(sptep);
 	EQ(b->spte_gfn(t, s->kvm, sptep), gfn + 3);
@@ -291,7 +291,7 @@ static int backend_ops(struct scene *s, struct task *t)
 	EQ(b->protect_slot(t, s->kvm, slot, PG_LEVEL_4K), 1);
 	EQ(b->protect_slot(t, s->kvm, slot, PG_LEVEL_4K), 0);
 	EQ(b->zap_collapsible(t, s->kvm, slot), 0);
-	EQ(mmu_lock(t, s->kvm), 0);
+	EQ(mmu_lock(t, s->kvm, "test"), 0);
 	sptep = b->walk_lockless(s->vcpu[0], SCENE_TEST + 0x3000, &spte);
 	EQ(b->zap_gfn(t, s->kvm, slot, gfn + 3), true);
 	EQ(*sptep, 0);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/contention.h"
 #include "analysis/memstress_args.h"
 #include "analysis/memstress_report.h"
 #include "model/params.h"
@@ -14,6 +15,7 @@
 #define HOLD  100ull  /* one fault's, by the only price under the lock */
 
 static struct memstress_result result;
+static struct contention *contention; /* NULL: nobody asks */
 
 /* Runs with the options of the command on a machine where nothing costs time but what @prices
  * says. What memstress_collect() says. */
@@ -35,6 +37,7 @@ static int run_priced(const char *prices, const char *options)
 					    model_params, &cli_errors, &p),
 			      0);
 	a.o.profile = p;
+	a.o.locks = contention ? &contention->watch : NULL;
 	r = memstress_collect(&a.o, &result);
 	profile_free(p);
 	return r;
@@ -165,6 +168,44 @@ static void checkers_are_content(void)
 	}
 }
 
+/* Who waits is told as the ledger has it, summed over all phases; of the faults the numbers are
+ * known: all but the first wait, for the n - 1 others at most. */
+static void contention_is_told_by_caller(void)
+{
+	static const struct {
+		const char *lock, *type;
+	} cases[] = {{"spin", "spinlock"}, {"rwlock", "rwlock:W"}};
+	const uint64_t n = 4;
+
+	for (size_t k = 0; k < 2; k++) {
+		cycles_t all = 0, told = 0;
+		const struct contention_row *fault = NULL;
+		struct contention c;
+
+		contention_init(&c);
+		contention = &c;
+		(void)dirty(ONLY_HOLD, (unsigned)n, cases[k].lock, "--populated");
+		contention = NULL;
+		contention_sort(&c);
+		for (size_t i = 0; i < result.n_rows; i++)
+			all += result.rows[i].sums.waits[WAIT_lock];
+		for (size_t i = 0; i < c.n; i++) {
+			told += c.rows[i].wait;
+			CU_ASSERT(!i || c.rows[i].wait <= c.rows[i - 1].wait);
+			if (!strcmp(c.rows[i].caller, "direct_page_fault"))
+				fault = &c.rows[i];
+		}
+		CU_ASSERT(all > 0);
+		CU_ASSERT_EQUAL(told, all);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(fault);
+		CU_ASSERT_STRING_EQUAL(contention_type(fault), cases[k].type);
+		CU_ASSERT_STRING_EQUAL(fault->lock, "mmu_lock");
+		CU_ASSERT_EQUAL(fault->longest, (n - 1) * HOLD);
+		CU_ASSERT(fault->contended >= n * PAGES - 1);
+		contention_free(&c);
+	}
+}
+
 /* Shadow pages are made by one at a time. */
 static void sharing_is_refused_with_shadow_pages(void)
 {
@@ -180,6 +221,7 @@ static CU_TestInfo tests[] = {
 	{"work_outside_overlaps", work_outside_overlaps},
 	{"presets_have_theirs", presets_have_theirs},
 	{"checkers_are_content", checkers_are_content},
+	{"contention_is_told_by_caller", contention_is_told_by_caller},
 	{"sharing_is_refused_with_shadow_pages", sharing_is_refused_with_shadow_pages},
 	CU_TEST_INFO_NULL};
 TEST_MAIN("mmulock", tests)

@@ -94,7 +94,7 @@ static int synced_by_another(struct scene *s, struct task *t)
 	EQ(warm(s), 0);
 	sp = first_indirect_sp(t, s->kvm, PTT >> 12);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(sp);
-	EQ(mmu_lock(t, s->kvm), 0);
+	EQ(mmu_lock(t, s->kvm, "test"), 0);
 	CU_ASSERT_TRUE(sync_page(s->vcpu[0], sp) >= 0);
 	s->vcpu[0]->paging.root_role.smep_andnot_wp ^= 1;
 	EQ(sync_page(s->vcpu[0], sp), KVMSIM_EINVAL);

@@ -248,7 +248,7 @@ static int nothing_to_recover(struct scene *s, struct task *t)
 	EQ(slot(s, t, true), 0);
 	EQ(scene_setup(s), 0);
 	EQ(write_page(s, 3), 0);
-	EQ(mmu_lock(t, s->kvm), 0);
+	EQ(mmu_lock(t, s->kvm, "test"), 0);
 	EQ(s->kvm->backend->zap_gfn(t, s->kvm, gfn_to_memslot(s->kvm, GFN), GFN + 3), true);
 	kvm_flush_remote_tlbs(t, s->kvm);
 	mmu_unlock(t, s->kvm);

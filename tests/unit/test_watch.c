@@ -28,7 +28,7 @@ static struct profile *prices(void)
 /* ---- locks ---- */
 
 static struct rwlock rw;
-static const struct lock_class rw_class = {"rw", 2};
+static const struct lock_class rw_class = {"rw", 2, LOCK_RWLOCK};
 
 struct job {
 	bool shared;

@@ -166,7 +166,7 @@ static int other(struct task *t, void *arg)
 		r = sync(t);
 	}
 	o->came = o->done(o->s) - o->begin;
-	r = r ? r : mmu_lock(t, o->s->kvm);
+	r = r ? r : mmu_lock(t, o->s->kvm, "test");
 	if (r)
 		return r;
 	o->had = o->done(o->s) - o->begin;

@@ -12,7 +12,7 @@ static int let_others(struct task *t, struct kvm *kvm, const struct slot_pass *p
 		kvm_flush_remote_tlbs(t, kvm);
 		*flush = false;
 	}
-	return mmu_lock_break(t, kvm);
+	return mmu_lock_break(t, kvm, "slot_handle_level_range");
 }
 
 int slot_handle_rmaps(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
@@ -44,9 +44,9 @@ int slot_handle_rmaps(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 
 /* The whole slot, mmu_lock not held. */
 static int whole_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
-		      struct slot_pass *p)
+		      struct slot_pass *p, const char *caller)
 {
-	int r = mmu_lock(t, kvm);
+	int r = mmu_lock(t, kvm, caller);
 
 	if (r)
 		return r;
@@ -70,7 +70,7 @@ int rmap_protect_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slot *s
 	struct slot_pass p = {
 		.fn = protect_for_log, .min_level = min_level, .max_level = MAX_HUGE_LEVEL};
 
-	return whole_slot(t, kvm, slot, &p);
+	return whole_slot(t, kvm, slot, &p, "kvm_mmu_slot_remove_write_access");
 }
 
 static bool clear_dirty(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot,
@@ -86,7 +86,7 @@ int rmap_clear_dirty_slot(struct task *t, struct kvm *kvm, struct kvm_memory_slo
 	struct slot_pass p = {
 		.fn = clear_dirty, .min_level = PG_LEVEL_4K, .max_level = PG_LEVEL_4K};
 
-	return whole_slot(t, kvm, slot, &p);
+	return whole_slot(t, kvm, slot, &p, "kvm_mmu_slot_leaf_clear_dirty");
 }
 
 /* Whether a larger page could map what the table of this spte does. A table that shadows the
@@ -128,7 +128,7 @@ int rmap_zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot
 			      .max_level = MAX_HUGE_LEVEL - 1,
 			      .flush_on_yield = true};
 
-	return whole_slot(t, kvm, slot, &p);
+	return whole_slot(t, kvm, slot, &p, "kvm_mmu_zap_collapsible_sptes");
 }
 
 /* An MMU notifier's: mmu_lock is kept all the way. */

@@ -46,7 +46,7 @@ static void top_up(struct task *t, struct kvm *kvm)
 		charge(t, COUNT_stock_page, SPLIT_STOCK - kvm->split_stock);
 		kvm->split_stock = SPLIT_STOCK;
 	}
-	(void)mmu_lock(t, kvm); /* lost: the task is cancelled */
+	(void)mmu_lock(t, kvm, "shadow_mmu_try_split_huge_page"); /* lost: the task is cancelled */
 }
 
 enum split_result { SPLIT_DONE, SPLIT_AGAIN, SPLIT_NO_ROOM };
@@ -97,7 +97,7 @@ restart:
 int rmap_split_huge(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, gfn_t start,
 		    gfn_t end, bool locked)
 {
-	int r = locked ? 0 : mmu_lock(t, kvm);
+	int r = locked ? 0 : mmu_lock(t, kvm, "kvm_mmu_slot_try_split_huge_pages");
 
 	for (int l = MAX_HUGE_LEVEL; l > PG_LEVEL_4K && r >= 0; l--) {
 		struct slot_pass p = {.fn = split_rmap,

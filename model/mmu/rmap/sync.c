@@ -318,7 +318,7 @@ int mmu_sync_children(struct kvm_vcpu *v, struct kvm_mmu_page *parent, bool can_
 			v->requests |= REQ_MMU_SYNC;
 			return 1;
 		}
-		if (mmu_lock_break(v->task, kvm))
+		if (mmu_lock_break(v->task, kvm, "mmu_sync_children"))
 			return 0;
 	}
 	flush_or_zap(v->task, kvm, &invalid, flush);
@@ -383,7 +383,7 @@ static void invlpg_root(struct kvm_vcpu *v, struct kvm_mmu_page *root, gva_t gva
 	struct shadow_walk w;
 
 	mmu_topup(v, true); /* the entry may be mapped anew */
-	if (mmu_lock(v->task, kvm))
+	if (mmu_lock(v->task, kvm, "kvm_mmu_invlpg"))
 		return;
 	charge(v->task, COUNT_invlpg_root, 1);
 	for (shadow_walk_init_root(&w, root, gva); shadow_walk_okay(&w);

@@ -132,7 +132,7 @@ int make_mmu_pages_available(struct kvm_vcpu *v)
 
 void kvm_mmu_change_mmu_pages(struct task *t, struct kvm *kvm, uint64_t goal)
 {
-	if (mmu_lock(t, kvm))
+	if (mmu_lock(t, kvm, "kvm_mmu_change_mmu_pages"))
 		return;
 	if (kvm->n_used_pages > goal) {
 		zap_oldest(t, kvm, kvm->n_used_pages - goal);
@@ -149,7 +149,7 @@ static void zap_all_at_once(struct task *t, struct kvm *kvm, bool mmio)
 	struct list invalid;
 	unsigned nr;
 
-	if (mmu_lock(t, kvm))
+	if (mmu_lock(t, kvm, "kvm_mmu_zap_all"))
 		return;
 	list_init(&invalid);
 restart:
@@ -183,7 +183,7 @@ void kvm_mmu_zap_all_fast(struct task *t, struct kvm *kvm)
 	struct list invalid, *pos, *prev;
 	unsigned nr;
 
-	if (mmu_lock(t, kvm))
+	if (mmu_lock(t, kvm, "kvm_mmu_zap_all_fast"))
 		return;
 	kvm_trace_event(t, kvm, NULL, .id = TRACE_kvm_mmu_zap_all_fast, .gen = kvm->valid_gen,
 			.used_pages = kvm->n_used_pages);
@@ -267,7 +267,7 @@ void kvm_mmu_pte_write(struct kvm_vcpu *v, gpa_t gpa, unsigned bytes)
 
 	touch_shared(t); /* the kernel looks without the lock, too */
 	task_assert_first(t, "the number of shadowed tables");
-	if (!kvm->indirect_pages || mmu_lock(t, kvm))
+	if (!kvm->indirect_pages || mmu_lock(t, kvm, "kvm_mmu_pte_write"))
 		return;
 	touch_shared(t);
 	gentry = written_gpte(v, &gpa, &bytes);
@@ -300,7 +300,7 @@ bool kvm_mmu_unprotect_page(struct task *t, struct kvm *kvm, gfn_t gfn)
 	bool zapped = false;
 	unsigned nr;
 
-	if (mmu_lock(t, kvm))
+	if (mmu_lock(t, kvm, "kvm_mmu_unprotect_page"))
 		return false;
 	list_init(&invalid);
 	for (sp = first_indirect_sp(t, kvm, gfn); sp; sp = next_indirect_sp(t, kvm, sp)) {

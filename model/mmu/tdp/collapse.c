@@ -81,7 +81,7 @@ static bool recover_range(struct task *t, struct kvm *kvm, struct kvm_mmu_page *
 				kvm_flush_remote_tlbs(t, kvm);
 			flush = false;
 			tdp_iter_unlock(&it, true);
-			tdp_iter_relock(&it, true);
+			tdp_iter_relock(&it, true, "tdp_mmu_iter_cond_resched");
 			continue;
 		}
 		while (table_collapsible(&it, slot) && (spte = recovered(&it))) {
@@ -99,7 +99,7 @@ int tdp_zap_collapsible(struct task *t, struct kvm *kvm, struct kvm_memory_slot 
 {
 	struct kvm_mmu_page *root;
 	bool flush = false;
-	int r = mmu_read_lock(t, kvm);
+	int r = mmu_read_lock(t, kvm, "kvm_mmu_zap_collapsible_sptes");
 
 	if (r)
 		return r;

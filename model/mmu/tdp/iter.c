@@ -125,13 +125,13 @@ void tdp_iter_unlock(struct tdp_iter *it, bool shared)
 		mmu_unlock(it->t, it->kvm);
 }
 
-void tdp_iter_relock(struct tdp_iter *it, bool shared)
+void tdp_iter_relock(struct tdp_iter *it, bool shared, const char *caller)
 {
 	/* When it fails the task is cancelled, and what unlocks looks whether it is held. */
 	if (shared)
-		(void)mmu_read_lock(it->t, it->kvm);
+		(void)mmu_read_lock(it->t, it->kvm, caller);
 	else
-		(void)mmu_lock(it->t, it->kvm);
+		(void)mmu_lock(it->t, it->kvm, caller);
 	rcu_read_lock(it->t, it->kvm, &it->rcu);
 	it->yielded = true;
 }
@@ -141,6 +141,6 @@ bool tdp_iter_cond_resched(struct tdp_iter *it, bool shared)
 	if (!tdp_iter_need_resched(it))
 		return false;
 	tdp_iter_unlock(it, shared);
-	tdp_iter_relock(it, shared);
+	tdp_iter_relock(it, shared, "tdp_mmu_iter_cond_resched");
 	return true;
 }

@@ -36,7 +36,9 @@ static int clear_slot(struct task *t, struct kvm *kvm, const struct kvm_memory_s
 {
 	struct kvm_mmu_page *root;
 	bool any = false;
-	int r = mmu_read_lock(t, kvm);
+	int r = mmu_read_lock(t, kvm,
+			      bit == PT_WRITABLE ? "kvm_mmu_slot_remove_write_access"
+						 : "kvm_mmu_slot_leaf_clear_dirty");
 
 	if (r)
 		return r;

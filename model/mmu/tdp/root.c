@@ -97,7 +97,7 @@ void tdp_zap_invalidated_roots(struct task *t, struct kvm *kvm)
 {
 	struct kvm_mmu_page *root;
 
-	if (mmu_read_lock(t, kvm))
+	if (mmu_read_lock(t, kvm, "kvm_tdp_mmu_zap_invalidated_roots"))
 		return;
 	for_each_tdp_root(t, kvm, root, false)
 	{

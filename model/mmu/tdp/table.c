@@ -78,7 +78,7 @@ static struct kvm_mmu_page *alloc_for_split(struct tdp_iter *it, bool shared)
 		return tdp_alloc_sp(it->t, it->kvm);
 	tdp_iter_unlock(it, shared);
 	sp = tdp_alloc_sp(it->t, it->kvm);
-	tdp_iter_relock(it, shared);
+	tdp_iter_relock(it, shared, "tdp_mmu_alloc_sp_for_split");
 	return sp;
 }
 
@@ -121,7 +121,7 @@ int tdp_split_huge(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot
 		   gfn_t end, bool locked)
 {
 	struct kvm_mmu_page *root;
-	int r = locked ? 0 : mmu_read_lock(t, kvm);
+	int r = locked ? 0 : mmu_read_lock(t, kvm, "kvm_mmu_slot_try_split_huge_pages");
 
 	(void)slot;
 	if (r)

@@ -42,7 +42,7 @@ bool tdp_iter_need_resched(struct tdp_iter *it);
 /* Lets go of mmu_lock (@shared: held for read), and takes it again, unless the task is cancelled.
  * After it: tdp_iter_next(), which starts again from the root. */
 void tdp_iter_unlock(struct tdp_iter *it, bool shared);
-void tdp_iter_relock(struct tdp_iter *it, bool shared);
+void tdp_iter_relock(struct tdp_iter *it, bool shared, const char *caller);
 /* All of these. True: it did, and the walk goes on with tdp_iter_next(). */
 bool tdp_iter_cond_resched(struct tdp_iter *it, bool shared);
 

@@ -19,7 +19,7 @@ static bool unmap_root(struct task *t, struct kvm *kvm, struct kvm_mmu_page *roo
 				kvm_flush_remote_tlbs(t, kvm);
 			flush = false;
 			tdp_iter_unlock(&it, false);
-			tdp_iter_relock(&it, false);
+			tdp_iter_relock(&it, false, "tdp_mmu_iter_cond_resched");
 			continue;
 		}
 		if (!tdp_iter_leaf(&it))

@@ -117,6 +117,12 @@ static int on_stall(void *ctx, const struct host_stall *s)
 	struct writing *w = ctx;
 	struct chrome *c = &w->chrome;
 	bool lock = s->kind == HOST_STALL_LOCK;
+	static const char *const nobody[HOST_N_BLAMES] = {
+		[HOST_BLAME_UNSEEN] = "not seen",
+		[HOST_BLAME_LOST] = "cannot tell",
+		[HOST_BLAME_INTERRUPT] = "interrupt",
+		[HOST_BLAME_SOFTIRQ] = "softirq",
+	};
 	int64_t pid = lock ? PID_LOCKS : PID_STALLS;
 	struct host_who who = s->who;
 	int err;
@@ -140,7 +146,7 @@ static int on_stall(void *ctx, const struct host_stall *s)
 	if (s->blame == HOST_BLAME_KNOWN)
 		put_who(c, &s->by);
 	else
-		chrome_text(c, "by", s->blame == HOST_BLAME_LOST ? "cannot tell" : "not seen");
+		chrome_text(c, "by", nobody[s->blame]);
 	if (s->until && s->until >= s->begin)
 		chrome_u64(c, "until_after_ns", s->until - s->begin);
 	if (s->resets)

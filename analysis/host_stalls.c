@@ -23,7 +23,8 @@ void host_stalls_begin(struct host_threads *t, struct thread *th, struct pending
 				       .who = th->pub.who,
 				       .begin = e->time_ns,
 				       .in = th->state,
-				       .by = {.tid = HOST_NOBODY, .vcpu = -1}};
+				       .by = {.tid = HOST_NOBODY, .vcpu = -1},
+				       .by_cpu = -1};
 	t->rings += kind == HOST_STALL_RING;
 }
 
@@ -40,7 +41,7 @@ int host_stalls_finish(struct host_threads *t, struct pending *p, uint64_t end, 
 	s->end = end;
 	s->unsure |= host_threads_lost_since(t, p->mark, p->cpu) ||
 		     host_threads_lost_since(t, p->mark, cpu);
-	if (s->blame != HOST_BLAME_KNOWN && host_threads_lost_since(t, p->mark, -1))
+	if (s->blame == HOST_BLAME_UNSEEN && host_threads_lost_since(t, p->mark, -1))
 		s->blame = HOST_BLAME_LOST;
 	return t->sink->stall ? t->sink->stall(t->sink->ctx, s) : 0;
 }
@@ -61,7 +62,7 @@ int host_stalls_close(struct host_threads *t, struct thread *th)
 
 static void blame(struct pending *p, const struct host_who *by, uint64_t when)
 {
-	if (!p->on || p->stall.blame == HOST_BLAME_KNOWN)
+	if (!p->on || p->stall.blame != HOST_BLAME_UNSEEN)
 		return;
 	p->stall.blame = HOST_BLAME_KNOWN;
 	p->stall.by = *by;
@@ -90,6 +91,30 @@ int host_stalls_reset(struct host_threads *t, const struct host_event *e)
 
 /* ---- scheduling ---- */
 
+/* Where only sched_wakeup is recorded, a task's wake-up on another CPU is seen as the interrupt
+ * that it sends there: no task can be told then, either. */
+static enum host_blame waker(const struct host_event *e)
+{
+	switch (e->context) {
+	case HOST_CONTEXT_NMI:
+	case HOST_CONTEXT_HARDIRQ:
+		return HOST_BLAME_INTERRUPT;
+	case HOST_CONTEXT_SOFTIRQ:
+		return HOST_BLAME_SOFTIRQ;
+	default:
+		return e->tid ? HOST_BLAME_KNOWN : HOST_BLAME_INTERRUPT;
+	}
+}
+
+static void woken(struct pending *p, const struct host_who *by, const struct host_event *e)
+{
+	if (!p->on || p->stall.blame != HOST_BLAME_UNSEEN)
+		return;
+	blame(p, by, e->time_ns);
+	p->stall.blame = waker(e);
+	p->stall.by_cpu = e->cpu;
+}
+
 void host_stalls_wake(struct host_threads *t, const struct host_event *e)
 {
 	struct thread *th =
@@ -99,9 +124,9 @@ void host_stalls_wake(struct host_threads *t, const struct host_event *e)
 	if (!th)
 		return;
 	by = host_who_of(t, e);
-	blame(&th->halt, &by, e->time_ns);
-	if (th->off.on && th->off.stall.kind == HOST_STALL_SLEPT)
-		blame(&th->off, &by, e->time_ns);
+	woken(&th->halt, &by, e);
+	if (th->off.stall.kind == HOST_STALL_SLEPT)
+		woken(&th->off, &by, e);
 }
 
 static bool waits_for_lock(const struct thread *th)

@@ -66,7 +66,11 @@ const char *host_stall_name(enum host_stall_kind k);
 enum host_blame {
 	HOST_BLAME_UNSEEN, /* no event tells by whom */
 	HOST_BLAME_LOST,   /* no event tells, and events were lost meanwhile: cannot tell */
-	HOST_BLAME_KNOWN
+	HOST_BLAME_KNOWN,
+	/* No task: it came to whoever was running. Who is idle wakes nobody by itself. */
+	HOST_BLAME_INTERRUPT, /* or an NMI */
+	HOST_BLAME_SOFTIRQ,
+	HOST_N_BLAMES
 };
 
 struct host_stall {
@@ -76,7 +80,9 @@ struct host_stall {
 	bool open;	     /* the trace ends first */
 	bool unsure;	     /* a loss lies in it: its length cannot be told */
 	enum host_blame blame;
-	struct host_who by;   /* reset the ring; got the lock before and let go; woke; ran there */
+	/* reset the ring; got the lock before and let go; woke; ran there; was interrupted */
+	struct host_who by;
+	int64_t by_cpu;	      /* of who woke it; -1: not known */
 	uint64_t until;	      /* when the ring was first reset, the wake-up; 0: not known */
 	uint64_t resets;      /* of the ring, until it ended */
 	uint64_t lock, flags; /* of lock contention */

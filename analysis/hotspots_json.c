@@ -96,9 +96,9 @@ static json_t *loops_json(const struct hotspots *h)
 }
 
 static const char *const blame_words[] = {
-	[HOST_BLAME_UNSEEN] = "not seen",
-	[HOST_BLAME_LOST] = "cannot tell",
-	[HOST_BLAME_KNOWN] = "known",
+	[HOST_BLAME_UNSEEN] = "not seen", [HOST_BLAME_LOST] = "cannot tell",
+	[HOST_BLAME_KNOWN] = "known",	  [HOST_BLAME_INTERRUPT] = "interrupt",
+	[HOST_BLAME_SOFTIRQ] = "softirq",
 };
 
 static json_t *stall_json(const struct host_stall *s)
@@ -115,6 +115,8 @@ static json_t *stall_json(const struct host_stall *s)
 	json_put(o, "cannot_tell", json_boolean(s->unsure));
 	json_put(o, "by", known ? who_json(&s->by) : json_null());
 	json_put(o, "by_whom", json_string(blame_words[s->blame]));
+	json_put(o, "by_cpu", id_or_null(s->by_cpu));
+	json_put(o, "interrupted", s->blame > HOST_BLAME_KNOWN ? who_json(&s->by) : json_null());
 	json_put(o, "until_ns", s->until ? json_u64(s->until) : json_null());
 	if (s->kind == HOST_STALL_RING)
 		json_put(o, "resets", json_u64(s->resets));

@@ -228,9 +228,20 @@ static void print_findings(const struct hotspots *h, FILE *to)
 
 static const char *blame_text(char buf[WHO], const struct host_stall *s)
 {
-	if (s->blame == HOST_BLAME_KNOWN)
+	const char *what = s->blame == HOST_BLAME_SOFTIRQ ? "softirq" : "interrupt";
+
+	switch (s->blame) {
+	case HOST_BLAME_KNOWN:
 		return who_text(buf, &s->by);
-	return s->blame == HOST_BLAME_LOST ? "cannot tell: events lost" : "no event tells";
+	case HOST_BLAME_INTERRUPT:
+	case HOST_BLAME_SOFTIRQ:
+		if (s->by_cpu < 0)
+			return what;
+		snprintf(buf, WHO, "%s, on CPU %" PRId64, what, s->by_cpu);
+		return buf;
+	default:
+		return s->blame == HOST_BLAME_LOST ? "cannot tell: events lost" : "no event tells";
+	}
 }
 
 static int print_stalls(const struct hotspots *h, FILE *to)
@@ -301,8 +312,8 @@ static int print_culprits(const struct hotspots *h, FILE *to)
 {
 	static const char *const heads[] = {"Held up by", "how",     "stalls",
 					    "total",	  "longest", NULL};
-	static const char *const nobody[] = {"no event tells", "cannot tell: events lost",
-					     "others"};
+	static const char *const nobody[] = {"no event tells", "cannot tell: events lost", "others",
+					     "interrupts", "softirqs"};
 	struct table *t;
 
 	if (!h->culprits.n)

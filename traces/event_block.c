@@ -262,7 +262,8 @@ bool event_block_add_event(struct event_block *b, const struct host_event *e)
 	if (own && id_name.len == name.len && !memcmp(own, name.at, name.len))
 		name.len = 0;
 	key.kind = EVENT_ROW_EVENT;
-	key.flags = (e->damaged ? SHAPE_DAMAGED : 0) | (e->role_unreliable ? SHAPE_UNRELIABLE : 0);
+	key.flags = (e->damaged ? SHAPE_DAMAGED : 0) | (e->role_unreliable ? SHAPE_UNRELIABLE : 0) |
+		    e->context * SHAPE_CONTEXT;
 	key.decimals = e->time_decimals;
 	key.flags_width = e->flags_width;
 	key.have = e->have;

@@ -262,6 +262,7 @@ static void next_event(const struct event_block *b, const struct event_shape *s,
 	e->role_unreliable = s->flags & SHAPE_UNRELIABLE;
 	e->time_decimals = s->decimals;
 	e->flags_width = s->flags_width;
+	e->context = s->flags / SHAPE_CONTEXT;
 	e->have = s->have;
 	e->time_ns = HOST_NO_TIME;
 	e->line = 0;

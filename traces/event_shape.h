@@ -43,7 +43,8 @@ const char *event_column_name(unsigned column);
 #define SHAPE_UNRELIABLE 0x02
 #define SHAPE_HEADER	 0x01 /* of losses */
 #define SHAPE_EMPTY	 0x01 /* of cpus */
-#define SHAPE_FLAGS	 0x03 /* all */
+#define SHAPE_CONTEXT	 0x04 /* of events: enum host_context times it */
+#define SHAPE_FLAGS	 0x13 /* the largest */
 
 /* What an event is of whose name is not HOST_EVENT()'s. */
 enum { CLASS_OTHER, CLASS_UNKNOWN, CLASS_REST };

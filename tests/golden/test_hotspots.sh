@@ -69,6 +69,40 @@ ok 'dirty logging' run 0 hotspots "$dir/log.txt"
 ok 'it cannot be told' says '^Cannot tell: 2 series of faults' out
 ok 'no loop is named' sh -c "! grep -q '^No-progress loop' '$dir/out'"
 
+# A timer that came to a thread of no concern wakes a halted vCPU; then that thread does, twice; then a
+# softirq. perf prints no flags: there it is the thread, as far as anybody can tell.
+wakes() { # COLUMNS-OF-THE-WAKER...
+	n=0
+	for columns in "$@"; do
+		n=$((n + 1))
+		printf ' q-7 [000] d.... 1.00%d000: kvm_exit: vcpu 1 reason HLT rip 0x4 info1 0x0 info2 0x0 intr_info 0x0 error_code 0x0\n' $n
+		printf '%s 1.00%d500: sched_waking: comm=q pid=7 prio=120 target_cpu=000\n' "$columns" $n
+		printf ' q-7 [000] d.... 1.00%d600: kvm_entry: vcpu 1, rip 0x4\n' $n
+	done
+}
+wakes ' loop-9 [002] dNh2.' ' loop-9 [002] dN.2.' ' loop-9 [002] d..1' ' loop-9 [002] d.s3.' >"$dir/wakes.txt"
+ok 'who was only interrupted' run 0 hotspots "$dir/wakes.txt" --json
+cp "$dir/out" "$dir/report"
+is 'the interrupt, not the task' '[[null,"interrupt",2,9],[9,"known",2,null],[9,"known",2,null],[null,"softirq",2,9]]' \
+	'.stalls | sort_by(.begin_ns) | map([.by.tid, .by_whom, .by_cpu, .interrupted.tid])'
+is 'in sum' '[["known",2],["interrupt",1],["softirq",1]]' '.held_up_by | map([.by_whom, .stalls])'
+ok 'in words' run 0 hotspots "$dir/wakes.txt"
+ok 'the CPU it came to' says '^halted .* interrupt, on CPU 2 ' out
+ok 'and all of them' says '^softirqs  *halted  *1 ' out
+ok 'the same in a native trace' run 0 import "$dir/wakes.txt" -o "$dir/wakes.kvt"
+ok 'its stalls' run 0 hotspots "$dir/wakes.kvt" --json
+cp "$dir/out" "$dir/report"
+is 'are the same' '["interrupt","known","known","softirq"]' '.stalls | sort_by(.begin_ns) | map(.by_whom)'
+wakes ' loop 9 [002]' ' loop 9 [002]' >"$dir/wakes.txt"
+ok 'without flags' run 0 hotspots "$dir/wakes.txt" --json
+cp "$dir/out" "$dir/report"
+is 'it is the task' '[9,9]' '.stalls | map(.by.tid)'
+# A real one (trace-cmd report -l has the flags): timers woke it while the CPU idled.
+ok 'a recording' run 0 hotspots "$(dirname "$trace")/dat-smp-v7.dat" --json
+cp "$dir/out" "$dir/report"
+is 'who woke' '[["interrupt",7],["known",1],["softirq",1],["known",1]]' \
+	'[.held_up_by[] | select(.kind == "slept") | [.by_whom, .stalls]]'
+
 # ---- the time line ----
 ok 'a time line' run 0 export "$text" --perfetto "$dir/line.json"
 python3 "$here/timeline.py" "$dir/line.json" >"$dir/facts" 2>"$dir/err"

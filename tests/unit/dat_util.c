@@ -57,6 +57,13 @@ struct collecting {
 	bool failed;
 };
 
+static enum host_context context_of(int flags)
+{
+	if (flags & TRACE_FLAG_HARDIRQ)
+		return HOST_CONTEXT_HARDIRQ;
+	return flags & TRACE_FLAG_SOFTIRQ ? HOST_CONTEXT_SOFTIRQ : HOST_CONTEXT_TASK;
+}
+
 static int collect(struct tracecmd_input *handle, struct tep_record *record, int cpu, void *context)
 {
 	struct collecting *c = context;
@@ -78,6 +85,7 @@ static int collect(struct tracecmd_input *handle, struct tep_record *record, int
 	*r = (struct oracle_record){.time_ns = record->ts,
 				    .cpu = record->cpu,
 				    .tid = tep_data_pid(tep, record),
+				    .context = context_of(tep_data_flags(tep, record)),
 				    .lost = record->missed_events,
 				    .end = (record->offset | 4095) + 1};
 	snprintf(r->name, sizeof(r->name), "%s", event ? event->name : "?");
@@ -149,7 +157,8 @@ static int event(void *ctx, const struct host_event *e)
 				    .cpu = e->cpu,
 				    .tid = e->tid,
 				    .lost = s->lost,
-				    .have = e->have};
+				    .have = e->have,
+				    .context = e->context};
 	s->lost = 0;
 	snprintf(r->name, sizeof(r->name), "%.*s", (int)e->name.len, e->name.at);
 	snprintf(r->comm, sizeof(r->comm), "%.*s", (int)e->comm.len, e->comm.at);

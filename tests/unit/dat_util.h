@@ -10,6 +10,7 @@ struct oracle_record {
 	int64_t cpu, tid, lost; /* lost: before it; -1: not said how many; 0: none */
 	uint64_t end;		/* of its page in the file; only where the file is not packed */
 	char name[48], comm[24];
+	enum host_context context;
 	uint64_t have; /* what fields of it can be compared */
 	uint64_t v[HOST_N_FIELDS];
 };

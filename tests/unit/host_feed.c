@@ -20,6 +20,9 @@ static const char *const fields[HOST_N_FIELDS] = {
 #undef F
 };
 
+static const char *const contexts[HOST_N_CONTEXTS] = {"unknown", "task", "softirq", "hardirq",
+						      "nmi"};
+
 static struct host_text text_of(const char *word)
 {
 	return (struct host_text){word, strlen(word)};
@@ -37,6 +40,12 @@ static void take_field(struct host_event *e, char *word)
 	}
 	if (!strcmp(word, "tgid")) {
 		e->tgid = atoll(value);
+		return;
+	}
+	if (!strcmp(word, "in")) {
+		while (e->context < HOST_N_CONTEXTS && strcmp(value, contexts[e->context]))
+			e->context++;
+		CU_ASSERT_FATAL(e->context < HOST_N_CONTEXTS);
 		return;
 	}
 	for (unsigned f = 0; f < HOST_N_FIELDS; f++) {

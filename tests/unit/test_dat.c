@@ -23,7 +23,8 @@ static const char *const files[] = {
 static bool equal(const struct oracle_record *a, const struct oracle_record *b)
 {
 	if (a->time_ns != b->time_ns || a->cpu != b->cpu || a->tid != b->tid ||
-	    a->lost != b->lost || strcmp(a->name, b->name) || strcmp(a->comm, b->comm))
+	    a->lost != b->lost || a->context != b->context || strcmp(a->name, b->name) ||
+	    strcmp(a->comm, b->comm))
 		return false;
 	for (unsigned i = 0; i < HOST_N_FIELDS; i++)
 		if (a->have >> i & b->have >> i & 1 && a->v[i] != b->v[i])

@@ -34,7 +34,7 @@ static bool same_event(const struct host_event *a, const struct host_event *b)
 	       same_text(a->name, b->name) && same_text(a->reason, b->reason) &&
 	       a->have == b->have && a->damaged == b->damaged &&
 	       a->role_unreliable == b->role_unreliable && a->time_decimals == b->time_decimals &&
-	       a->flags_width == b->flags_width && a->line == b->line;
+	       a->flags_width == b->flags_width && a->context == b->context && a->line == b->line;
 }
 
 /* ---- from FORMAT.md, by hand ---- */
@@ -58,8 +58,9 @@ static void reads_columns_made_by_hand(void)
 	p += unhex("01"	      /* one context: */
 		   "0e010401" /* 7, -1, 2, qemu */
 		   "03"	      /* shapes */
-		   /* event, damaged, 6 decimals, 4 flags, kvm_page_fault, 5 columns */
-		   "0001060402000005"
+		   /* event, damaged, in a hardirq, 6 decimals, 4 flags, kvm_page_fault, 5 columns
+		    */
+		   "000d060402000005"
 		   "0405"   /* @time @where */
 		   "06070a" /* address error_code made_later */
 		   "0000060400030002"
@@ -93,6 +94,7 @@ static void reads_columns_made_by_hand(void)
 	CU_ASSERT_FALSE(row.event.role_unreliable);
 	CU_ASSERT_EQUAL(row.event.time_decimals, 6);
 	CU_ASSERT_EQUAL(row.event.flags_width, 4);
+	CU_ASSERT_EQUAL(row.event.context, HOST_CONTEXT_HARDIRQ);
 	CU_ASSERT_EQUAL(row.event.line, 0);
 	CU_ASSERT_EQUAL(row.event.reason.len, 0);
 	CU_ASSERT_FATAL(event_block_next(b, &row));
@@ -187,6 +189,7 @@ static struct event_row any_row(uint64_t i, char buf[3][256])
 	e->role_unreliable = what == 12;
 	e->time_decimals = what == 13 ? 9 : 6;
 	e->flags_width = what == 14 ? 5 : 4;
+	e->context = what % HOST_N_CONTEXTS;
 	e->line = what == 15 ? 0 : i + 1;
 	return row;
 }

@@ -84,6 +84,37 @@ static void test_columns(void)
 		same(of[i].line, of[i].want);
 }
 
+/* The third flag, of four or five, apart from the CPU or glued to it. */
+static void test_contexts(void)
+{
+	static const struct {
+		const char *flags;
+		enum host_context want;
+	} of[] = {{"d...", HOST_CONTEXT_TASK},	  {"dNs1.", HOST_CONTEXT_SOFTIRQ},
+		  {"d.h1", HOST_CONTEXT_HARDIRQ}, {"D.H2.", HOST_CONTEXT_HARDIRQ},
+		  {"d.Z2.", HOST_CONTEXT_NMI},	  {"d.z1", HOST_CONTEXT_NMI},
+		  {"", HOST_CONTEXT_UNKNOWN}};
+	static const char perf[] = "  vmm-8 [002] d.h1. 1.000001: kvm_entry: vcpu 3\n"
+				   "  vmm  8 [002] 1.000002: kvm:kvm_entry: vcpu 3\n";
+	static const char *const columns[] = {"  vmm-8 [002] %s 1.000001: kvm_entry: vcpu 3\n",
+					      "  vmm-8    2%s 1.000001: kvm_entry: vcpu 3\n"};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		for (size_t k = 0; k < 2; k++) {
+			char line[128];
+
+			if (k && !*of[i].flags) /* then that is no CPU */
+				continue;
+			snprintf(line, sizeof(line), columns[k], of[i].flags);
+			text_see(&seen, line, strlen(line));
+			CU_ASSERT_EQUAL(seen.last_context, of[i].want);
+		}
+	}
+	/* perf has none, and what the record before had does not stay */
+	text_see(&seen, perf, sizeof(perf) - 1);
+	CU_ASSERT_EQUAL(seen.last_context, HOST_CONTEXT_UNKNOWN);
+}
+
 /* The fields of one record with the columns of ftrace. */
 static void fields(const char *text, const char *want)
 {
@@ -314,6 +345,7 @@ static void test_headers(void)
 
 static CU_TestInfo tests[] = {
 	{"the columns of every tool", test_columns},
+	{"interrupts by the latency flags", test_contexts},
 	{"exits and entries of all kernels", test_exits},
 	{"faults, MMIO, port I/O", test_faults},
 	{"page tables, rings, windows", test_tables},

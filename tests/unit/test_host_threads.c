@@ -30,12 +30,15 @@ static int on_segment(void *ctx, const struct host_segment *s)
 
 static int on_stall(void *ctx, const struct host_stall *s)
 {
-	static const char *const blames[] = {"unseen", "lost", "by"};
+	static const char *const blames[HOST_N_BLAMES] = {"unseen", "lost", "by", "interrupt",
+							  "softirq"};
 	char line[256], by[64] = "";
 
 	(void)ctx;
 	if (s->blame == HOST_BLAME_KNOWN)
 		snprintf(by, sizeof(by), " %" PRId64 " at %" PRIu64, s->by.tid, s->until);
+	if (s->blame > HOST_BLAME_KNOWN)
+		snprintf(by, sizeof(by), " on %" PRId64 " at %" PRIu64, s->by_cpu, s->until);
 	snprintf(line, sizeof(line),
 		 "%" PRId64 " vcpu %" PRId64 " %s %" PRIu64 "-%" PRIu64 "%s%s %s%s\n", s->who.tid,
 		 s->who.vcpu, host_stall_name(s->kind), s->begin, s->end,
@@ -138,6 +141,35 @@ static void the_scheduler_covers_states(void)
 	      "7 descheduled for 33 180-190\n"
 	      "7 host HLT 190-200\n"
 	      "7 guest 200-200 open\n");
+	/* interrupts came to 9 and to an idle CPU: neither woke anybody. Without flags, nobody can
+	 * tell of 9's record; the first that tells counts. */
+	check(STALLS,
+	      "q 7 0 100 kvm_exit r=hlt vcpu=1\n"
+	      "w 9 2 150 sched_waking pid=7 in=hardirq\n"
+	      "w 9 2 151 sched_wakeup pid=7 in=task\n"
+	      "q 7 0 170 kvm_vcpu_wakeup ns=1\n"
+	      "q 7 0 200 kvm_exit r=hlt\n"
+	      "w 9 3 250 sched_waking pid=7 in=softirq\n"
+	      "q 7 0 270 kvm_vcpu_wakeup ns=1\n"
+	      "q 7 0 300 kvm_exit r=hlt\n"
+	      "i 0 1 350 sched_wakeup pid=7\n"
+	      "q 7 0 370 kvm_vcpu_wakeup ns=1\n"
+	      "q 7 0 400 kvm_exit r=hlt\n"
+	      "w 9 1 450 sched_waking pid=7 in=nmi\n"
+	      "q 7 0 470 kvm_vcpu_wakeup ns=1\n"
+	      "q 7 0 500 kvm_exit r=hlt\n"
+	      "w 9 1 550 sched_waking pid=7 in=task\n"
+	      "q 7 0 570 kvm_vcpu_wakeup ns=1\n"
+	      "q 7 0 600 kvm_fpu\n"
+	      "q 7 0 610 sched_switch prev_pid=7 prev_state=S next_pid=0\n"
+	      "w 9 2 620 sched_waking pid=7 in=hardirq\n"
+	      "i 0 0 630 sched_switch prev_pid=0 prev_state=R next_pid=7\n",
+	      "7 vcpu 1 halted 100-170 interrupt on 2 at 150\n"
+	      "7 vcpu 1 halted 200-270 softirq on 3 at 250\n"
+	      "7 vcpu 1 halted 300-370 interrupt on 1 at 350\n"
+	      "7 vcpu 1 halted 400-470 interrupt on 1 at 450\n"
+	      "7 vcpu 1 halted 500-570 by 9 at 550\n"
+	      "7 vcpu 1 slept 610-630 interrupt on 2 at 620\n");
 	/* it runs again, as its own record says, but nobody saw it come back */
 	check(SEGMENTS | STALLS,
 	      "q 7 0 100 kvm_exit r=io vcpu=1\n"

@@ -37,6 +37,7 @@ static int event(void *ctx, const struct host_event *e)
 	const char *blank = "";
 
 	s->events++;
+	s->last_context = e->context;
 	say(s, "%.*s|", e->comm.len ? (int)e->comm.len : 1, e->comm.len ? e->comm.at : "-");
 	number(s, e->tid);
 	number(s, e->tgid);

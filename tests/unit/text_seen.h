@@ -9,6 +9,7 @@ struct text_seen {
 	char out[16384]; /* a line per call of the sink, see text_see() */
 	size_t len;
 	uint64_t events;
+	enum host_context last_context; /* of the last record */
 	int ret;
 	struct host_result result;
 	char error[512]; /* the last message */

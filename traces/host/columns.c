@@ -21,6 +21,33 @@ unsigned columns_flags(const char *p, const char *end)
 	return q - p == 4 || q - p == 5 ? q - p : 0;
 }
 
+/* @n flags: irqs-off, need-resched, hardirq/softirq, depths; include/trace of any kernel has the
+ * third as NMI within a hardirq (Z) or not (z), hardirq within a softirq (H) or not (h), softirq
+ * (s). */
+static void take_flags(struct host_event *e, const char *flags, unsigned n)
+{
+	e->flags_width = n;
+	switch (flags[2]) {
+	case 'Z':
+	case 'z':
+		e->context = HOST_CONTEXT_NMI;
+		break;
+	case 'H':
+	case 'h':
+		e->context = HOST_CONTEXT_HARDIRQ;
+		break;
+	case 's':
+		e->context = HOST_CONTEXT_SOFTIRQ;
+		break;
+	case '.':
+		e->context = HOST_CONTEXT_TASK;
+		break;
+	default:
+		e->context = HOST_CONTEXT_UNKNOWN;
+		break;
+	}
+}
+
 /* "(+2641)": trace-cmd report --ts-diff. */
 static const char *behind_diff(const char *p, const char *end)
 {
@@ -200,7 +227,7 @@ enum columns columns_bracket(struct host_event *e, const char *line, const char 
 	if (!is(*q, CHAR_DIGIT)) {
 		n = columns_flags(q, end);
 		if (n) {
-			e->flags_width = n;
+			take_flags(e, q, n);
 			q = skip_blanks(q + n, end);
 		} else if (e->tid >= 0 && skip(q, end, CHAR_FLAG) == end && end - q < 4) {
 			return COLUMNS_CUT;
@@ -242,7 +269,7 @@ static bool front(struct host_event *e, const char *p, const char *end, bool *su
 			if (!task(e, p, w, &dash) || !dash)
 				return false;
 			e->cpu = cpu;
-			e->flags_width = n;
+			take_flags(e, f, n);
 			*sure = true;
 			return true;
 		}

@@ -23,7 +23,7 @@ enum role { ROLE_NONE, ROLE_UNSURE, ROLE_8_BYTES, ROLE_4_BYTES };
 struct kind {
 	struct host_text name;
 	enum host_event_id id;
-	struct dat_place pid;
+	struct dat_place pid, flags; /* common_ */
 	struct getter get[MAX_FIELDS];
 	unsigned n;
 	/* those whose value is not that of a field here */
@@ -227,6 +227,7 @@ static struct kind *describe(const struct host_text *text)
 	k->name = t.name;
 	k->id = host_event_find(k->name.at, k->name.len);
 	k->pid = dat_field(&t, "common_pid");
+	k->flags = dat_field(&t, "common_flags");
 	k->spurious = k->fixed = -1;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		struct dat_place p;
@@ -417,6 +418,16 @@ static void special(struct dat_events *d, struct kind *k, const uint8_t *data, s
 	}
 }
 
+/* common_flags: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI of the kernel. */
+static enum host_context context_of(uint64_t flags)
+{
+	if (flags & 0x40)
+		return HOST_CONTEXT_NMI;
+	if (flags & 0x08)
+		return HOST_CONTEXT_HARDIRQ;
+	return flags & 0x10 ? HOST_CONTEXT_SOFTIRQ : HOST_CONTEXT_TASK;
+}
+
 bool dat_event(struct dat_events *d, const uint8_t *data, size_t len, struct host_event *e)
 {
 	uint64_t v;
@@ -439,6 +450,7 @@ bool dat_event(struct dat_events *d, const uint8_t *data, size_t len, struct hos
 	e->damaged = e->role_unreliable = false;
 	e->time_decimals = 9;
 	e->flags_width = 0;
+	e->context = get(d, k->flags, data, len, &v) ? context_of(v) : HOST_CONTEXT_UNKNOWN;
 	e->line = 0;
 	for (unsigned i = 0; i < k->n; i++)
 		if (get(d, k->get[i].from, data, len, &v))

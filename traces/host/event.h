@@ -98,6 +98,18 @@ struct host_text {
 
 #define HOST_NO_TIME UINT64_MAX
 
+/* In what the record was written: the task's own code, or an interrupt that came to the task and
+ * has nothing to do with it. From the latency flags' third letter or a trace.dat's common_flags;
+ * perf's text has neither. Before 4.10 a task that had softirqs disabled counts as one, too. */
+enum host_context {
+	HOST_CONTEXT_UNKNOWN,
+	HOST_CONTEXT_TASK,
+	HOST_CONTEXT_SOFTIRQ,
+	HOST_CONTEXT_HARDIRQ,
+	HOST_CONTEXT_NMI,
+	HOST_N_CONTEXTS
+};
+
 struct host_event {
 	enum host_event_id id;
 	uint64_t time_ns;	/* HOST_NO_TIME: there is no time column */
@@ -113,6 +125,7 @@ struct host_event {
 				 hold */
 	uint8_t time_decimals; /* 0: unknown */
 	uint8_t flags_width;   /* latency flags: 0, 4 or 5 */
+	uint8_t context;       /* enum host_context */
 	uint64_t line;	       /* of the file, from 1; 0 in binary traces */
 };
 

@@ -48,6 +48,7 @@ static void start(struct record *r)
 	e->have = 0;
 	e->damaged = e->role_unreliable = false;
 	e->time_decimals = e->flags_width = 0;
+	e->context = HOST_CONTEXT_UNKNOWN;
 	r->note = r->any = r->brief = false;
 	memset(r->more, 0, sizeof(r->more));
 }

@@ -206,6 +206,7 @@ static int on_ring(struct facts *f, const struct host_event *e)
 	ring_used(r, e);
 	if (e->id == HOST_kvm_dirty_ring_push) {
 		r->pushes++;
+		r->ret_seen |= host_has(e, HOST_F_ret);
 		r->soft_full += host_has(e, HOST_F_ret) && e->v[HOST_F_ret] == 1;
 		return 0;
 	}

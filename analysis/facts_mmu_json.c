@@ -68,7 +68,7 @@ static json_t *ring_json(const struct facts_ring *r)
 	json_put(o, "vcpu", json_u64(r->vcpu));
 	json_put(o, "pushes", json_u64(r->pushes));
 	json_put(o, "max_used", r->used_seen ? json_u64(r->max_used) : json_null());
-	json_put(o, "soft_full", json_u64(r->soft_full));
+	json_put(o, "soft_full", r->pushes && !r->ret_seen ? json_null() : json_u64(r->soft_full));
 	json_put(o, "exits", json_u64(r->exits));
 	json_put(o, "resets", json_u64(r->resets));
 	json_put(o, "reset_tids", r->resets && !r->tids_seen ? json_null() : json_incref(tids));

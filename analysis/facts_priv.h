@@ -106,7 +106,7 @@ struct facts_ple {
 struct facts_ring {
 	uint64_t vcpu, pushes, max_used, soft_full, exits, resets, stalls, stall_ns;
 	struct tally reset_tids;
-	bool used_seen, tids_seen;
+	bool used_seen, ret_seen, tids_seen;
 	UT_hash_handle hh;
 };
 

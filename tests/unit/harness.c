@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/unit/harness.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <CUnit/TestRun.h>
 
@@ -12,10 +15,28 @@ void test_skip(const char *reason)
 	skip_reason = reason;
 }
 
+/* The programs are in build/VARIANT; what they read is named from the folder above that. */
+static void enter_source(void)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	for (int up = 0; n > 0 && up < 3; up++) {
+		path[n] = 0;
+		n = strrchr(path, '/') ? strrchr(path, '/') - path : 0;
+	}
+	if (n <= 0)
+		return;
+	path[n] = 0;
+	if (chdir(path))
+		perror(path);
+}
+
 int test_main(const char *name, CU_TestInfo *tests)
 {
 	unsigned passed = 0, failed = 0, skipped = 0;
 
+	enter_source();
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 1;
 	CU_pSuite suite = CU_add_suite(name, NULL, NULL);

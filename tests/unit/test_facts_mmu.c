@@ -148,6 +148,8 @@ static void test_sp_pages(void)
 
 /* ---- rings, windows ---- */
 
+#define NO_RET UINT64_MAX /* mainline's push prints none */
+
 static void ring(uint64_t us, int64_t tid, enum host_event_id id, uint64_t vcpu, uint64_t used,
 		 uint64_t ret)
 {
@@ -155,7 +157,7 @@ static void ring(uint64_t us, int64_t tid, enum host_event_id id, uint64_t vcpu,
 
 	host_set(&e, HOST_F_ring, vcpu);
 	host_set(&e, HOST_F_used, used);
-	if (id == HOST_kvm_dirty_ring_push)
+	if (id == HOST_kvm_dirty_ring_push && ret != NO_RET)
 		host_set(&e, HOST_F_ret, ret);
 	feed(&e);
 }
@@ -169,7 +171,9 @@ static void test_rings(void)
 	ring(2, 10, HOST_kvm_dirty_ring_push, 3, 7, 0);
 	ring(3, 10, HOST_kvm_dirty_ring_push, 3, 8, 1);
 	ring(4, 99, HOST_kvm_dirty_ring_push, 1, 2, 0); /* a push by somebody else */
-	plain(5, 10, 0, HOST_kvm_dirty_ring_exit);	/* the vCPU by its thread */
+	ring(4, 98, HOST_kvm_dirty_ring_push, 5, 960, NO_RET);
+	ring(4, 98, HOST_kvm_dirty_ring_reset, 6, 0, 0); /* no push, none that was full */
+	plain(5, 10, 0, HOST_kvm_dirty_ring_exit);	 /* the vCPU by its thread */
 	plain(6, 10, 0, HOST_kvm_msr);
 	userspace(7, 10, 31, "0x1f");
 	ring(9, 50, HOST_kvm_dirty_ring_reset, 3, 0, 0);
@@ -184,7 +188,11 @@ static void test_rings(void)
 	     "[{\"exits\":0,\"max_used\":2,\"pushes\":1,\"reset_tids\":[],\"resets\":0,"
 	     "\"soft_full\":0,\"stall_ns\":null,\"vcpu\":1},"
 	     "{\"exits\":2,\"max_used\":8,\"pushes\":2,\"reset_tids\":[50],\"resets\":2,"
-	     "\"soft_full\":1,\"stall_ns\":10000,\"vcpu\":3}]");
+	     "\"soft_full\":1,\"stall_ns\":10000,\"vcpu\":3},"
+	     "{\"exits\":0,\"max_used\":960,\"pushes\":1,\"reset_tids\":[],\"resets\":0,"
+	     "\"soft_full\":null,\"stall_ns\":null,\"vcpu\":5},"
+	     "{\"exits\":0,\"max_used\":0,\"pushes\":0,\"reset_tids\":[98],\"resets\":1,"
+	     "\"soft_full\":0,\"stall_ns\":null,\"vcpu\":6}]");
 	says(j, "userspace_exits", "{\"31\":2,\"8\":1}");
 	says(j, "verdict", "\"dirty-ring stall\"");
 	json_decref(j);

@@ -9,6 +9,8 @@
 
 #include "traces/reader.h"
 
+#define LOOK_BYTES 4096u /* to say what a file is that is none of ours */
+
 int reader_bad(const struct trace_reader *r, uint64_t offset, const char *what)
 {
 	return kvmsim_err(r->errors, KVMSIM_EPARSE, "%s: offset %llu: %s", r->name,
@@ -53,6 +55,40 @@ static ssize_t read_some(int fd, void *buf, size_t len)
 	return n;
 }
 
+static bool is_text(const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((p[i] < ' ' && (p[i] < '\t' || p[i] > '\r') && p[i] != 0x1b) || p[i] == 0x7f)
+			return false;
+	return len;
+}
+
+/* What @len bytes at its beginning, which are not a trace's, look like, and what is made of such.
+ */
+static int not_a_trace(const struct trace_reader *r, const uint8_t *p, size_t len)
+{
+#define NOT "not a kvmsim trace"
+	const char *what = NOT ": the magic differs";
+
+	if (len >= 10 && !memcmp(p, "\x17\x08\x44tracing", 10))
+		what = NOT " but a trace.dat: kvmsim import makes one of it; info, hotspots and "
+			   "export read it as it is";
+	else if (len >= 8 && !memcmp(p, "PERFILE2", 8))
+		what = NOT " but perf's data: perf script makes text of it, kvmsim import a trace "
+			   "of that";
+	else if (len >= 2 && !memcmp(p, "\x1f\x8b", 2))
+		what = NOT " but packed by gzip: if it is a host's text, kvmsim import reads it, "
+			   "else unpack it first";
+	else if (is_text(p, len) && memmem(p, len, "[scenario]", 10))
+		what = NOT " but a scenario: --scenario FILE takes it";
+	else if (is_text(p, len))
+		what = NOT " but text: kvmsim import makes one of a host's events (ftrace, "
+			   "trace-cmd, perf) or a guest probe's; info, hotspots and export read "
+			   "a host's as it is";
+#undef NOT
+	return reader_bad(r, 0, what);
+}
+
 /* Copies what cannot be read at any offset to an unnamed temporary file, which takes the place of
  * r->fd. Stops at bytes that cannot be a trace: /dev/zero has no end. */
 static int spool(struct trace_reader *r, const void *head, size_t len)
@@ -74,7 +110,8 @@ static int spool(struct trace_reader *r, const void *head, size_t len)
 			memcpy(r->raw + size, r->stored, have - size);
 			if (memcmp(r->raw, TRACE_MAGIC, have)) {
 				fclose(tmp);
-				return reader_bad(r, 0, "not a kvmsim trace: the magic differs");
+				return size ? not_a_trace(r, r->raw, have)
+					    : not_a_trace(r, r->stored, n);
 			}
 		}
 		if (fwrite(r->stored, 1, n, tmp) != (size_t)n)
@@ -127,8 +164,11 @@ static int read_header(struct trace_reader *r)
 	ret = reader_get(r, 0, h, have);
 	if (ret)
 		return ret;
-	if (memcmp(h, TRACE_MAGIC, have < 8 ? have : 8))
-		return reader_bad(r, 0, "not a kvmsim trace: the magic differs");
+	if (memcmp(h, TRACE_MAGIC, have < 8 ? have : 8)) {
+		have = r->size < LOOK_BYTES ? r->size : LOOK_BYTES;
+		ret = reader_get(r, 0, h, have);
+		return ret ? ret : not_a_trace(r, h, have);
+	}
 	if (have < HEADER_BYTES)
 		return reader_bad(r, have, "the file ends inside its header");
 	if (get32(h + 8) > TRACE_VERSION)

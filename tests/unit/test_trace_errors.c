@@ -139,6 +139,22 @@ static void refused(const void *bytes, size_t len, int err, const char *words)
 	trace_close(r);
 }
 
+/* @what the message begins with. */
+static void says_what_it_is(const char *text, const char *what)
+{
+	const char *path = temp_path("bad");
+	struct messages m;
+	struct kvmsim_errsink sink = keep_messages(&m);
+	struct trace_reader *r;
+	char expect[512];
+
+	put_file(path, text, strlen(text));
+	CU_ASSERT_EQUAL(trace_open(path, &sink, &r), KVMSIM_EPARSE);
+	CU_ASSERT_EQUAL(m.n, 1);
+	snprintf(expect, sizeof(expect), "%s: offset 0: not a kvmsim trace%s", path, what);
+	CU_ASSERT_EQUAL(strncmp(m.last, expect, strlen(expect)), 0);
+}
+
 static void says_what_is_wrong(void)
 {
 	uint8_t b[TINY_BYTES + 16] = {0}, noise[64];
@@ -152,6 +168,14 @@ static void says_what_is_wrong(void)
 	unhex(tiny_hex, b);
 	refused(b, 0, KVMSIM_EPARSE, "offset 0: not a kvmsim trace: the file is empty");
 	refused(noise, 64, KVMSIM_EPARSE, "offset 0: not a kvmsim trace: the magic differs");
+	says_what_it_is("\x17\x08\x44tracing6", " but a trace.dat: kvmsim import makes");
+	says_what_it_is("PERFILE2\x68", " but perf's data: perf script");
+	says_what_it_is("\x1f\x8b\x08", " but packed by gzip");
+	says_what_it_is("; a guest\n[scenario]\n", " but a scenario: --scenario FILE");
+	says_what_it_is(" CPU 0/KVM-7 [001] d... 1.0: kvm_fpu: load\r\n",
+			" but text: kvmsim import");
+	says_what_it_is("\xc2\xa0x\tkvm_entry", " but text: kvmsim import");
+	says_what_it_is("x\x01y", ": the magic differs");
 	refused(b, 5, KVMSIM_EPARSE, "offset 5: the file ends inside its header");
 	refused(b, 60, KVMSIM_EPARSE, "offset 60: the file ends inside its metadata");
 	refused(b, TINY_BYTES + 3, KVMSIM_EPARSE, "offset 269: bytes after the end of the trace");

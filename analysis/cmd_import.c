@@ -295,6 +295,28 @@ static int import_probe(const struct verb *verb, struct arguments *a, struct imp
 
 /* ---- a host's traces ---- */
 
+/* Every event would count twice, as another thread's. */
+static bool given_twice(const struct verb *verb, const struct import_input *in, size_t n)
+{
+	for (size_t k = 1; k < n; k++) {
+		for (size_t i = 0; i < k; i++) {
+			enum import_same same = import_input_same(&in[i], &in[k]);
+
+			if (same == IMPORT_SAME_FILE)
+				cli_usage(verb, "%s is given twice%s%s", in[i].name,
+					  strcmp(in[i].name, in[k].name) ? ", also as " : "",
+					  strcmp(in[i].name, in[k].name) ? in[k].name : "");
+			else if (same == IMPORT_SAME_BYTES)
+				cli_usage(verb,
+					  "%s and %s have the same content: one of them is enough",
+					  in[i].name, in[k].name);
+			if (same)
+				return true;
+		}
+	}
+	return false;
+}
+
 static int import_hosts(const struct verb *verb, struct arguments *a, struct import_input *in)
 {
 	struct trace_slot ram = {0, a->import.ram_pages, "ram"};
@@ -319,6 +341,8 @@ static int import_hosts(const struct verb *verb, struct arguments *a, struct imp
 
 	if (a->probe_only)
 		return cli_usage(verb, "%s is for the guest probe's text", a->probe_only);
+	if (given_twice(verb, in, a->n_files))
+		return EXIT_USAGE;
 	for (size_t k = 0; k < a->n_files; k++) {
 		const char *again;
 		int err = import_input_again(&in[k], a->files[k], &again);

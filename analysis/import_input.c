@@ -125,6 +125,26 @@ bool import_input_is(const struct import_input *in, const char *path)
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
+enum import_same import_input_same(const struct import_input *a, const struct import_input *b)
+{
+	unsigned char p[LOOK], q[LOOK];
+	struct stat s, t;
+
+	if (fstat(a->fd, &s) || fstat(b->fd, &t) || !S_ISREG(s.st_mode) || !S_ISREG(t.st_mode))
+		return IMPORT_DIFFER;
+	if (s.st_dev == t.st_dev && s.st_ino == t.st_ino)
+		return IMPORT_SAME_FILE;
+	if (s.st_size != t.st_size || !s.st_size)
+		return IMPORT_DIFFER;
+	for (off_t at = 0; at < s.st_size; at += LOOK) {
+		ssize_t n = pread(a->fd, p, LOOK, at), m = pread(b->fd, q, LOOK, at);
+
+		if (n <= 0 || n != m || memcmp(p, q, n) || run_interrupted)
+			return IMPORT_DIFFER;
+	}
+	return IMPORT_SAME_BYTES;
+}
+
 void import_input_close(struct import_input *in)
 {
 	if (in->fd >= 0)

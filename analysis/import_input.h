@@ -22,6 +22,10 @@ int import_input_open(const char *path, struct import_input *in);
 int import_input_again(struct import_input *in, const char *path, const char **again);
 /* Whether @path is the same regular file, also by another name. */
 bool import_input_is(const struct import_input *in, const char *path);
+/* Whether both are the same regular file, or have the same bytes, of regular files that are not
+ * empty. */
+enum import_same { IMPORT_DIFFER, IMPORT_SAME_FILE, IMPORT_SAME_BYTES };
+enum import_same import_input_same(const struct import_input *a, const struct import_input *b);
 void import_input_close(struct import_input *in);
 
 #endif

@@ -43,7 +43,7 @@ python3 "$here/kvt.py" "$dir/h.kvt" >"$dir/got"
 ok 'its ops' cmp -s "$dir/ops" "$dir/got"
 python3 "$here/kvt.py" -e "$dir/h.kvt" >"$dir/rows"
 ok 'a page fault, field by field' grep -qxF \
-	'0 0 6 5 kvm_page_fault @comm=<...> @cpu=1 @line=7 @tgid=-1 @tid=900 @time=100000012000 address=20480 error_code=386 rip=65520 vcpu=0' \
+	'0 4 6 5 kvm_page_fault @comm=<...> @cpu=1 @line=7 @tgid=-1 @tid=900 @time=100000012000 address=20480 error_code=386 rip=65520 vcpu=0' \
 	"$dir/rows"
 ok 'the loss that the header tells' grep -qE '^1 1 .* @chunks=0 @count=3 @cpu=18446744073709551615$' "$dir/rows"
 ok 'an event of another subsystem' grep -q ' sched_wakeup .*pid=900' "$dir/rows"
@@ -106,5 +106,14 @@ ok 'the second'\''s threads and CPUs are its own' grep -q \
 	"kvm_entry .*@cpu=$((1 + 65536)) .*@tid=$((900 + 4294967296)) @time=100000001000" "$dir/rows"
 ok "two files of one clock" run 0 import --same-clock -o "$dir/m.kvt" "$dir/host.txt" "$dir/guest.txt"
 ok 'files of one clock in their order: nothing to tell' sh -c "! grep -q 'goes back' '$dir/err'"
+# A file given twice, whatever is said of the clocks.
+bad 'twice' 2 import --same-clock -o "$dir/no.kvt" "$dir/host.txt" "$dir/guest.txt" "$dir/host.txt"
+ok 'it is named' says "host.txt is given twice (see" err
+bad 'by another name' 2 import --same-clock -o "$dir/no.kvt" "$dir/one.txt" "$dir/two.txt"
+ok 'both are named' says "one.txt is given twice, also as .*two.txt" err
+bad 'a copy, with an offset' 2 import --offset one.txt=5 -o "$dir/no.kvt" "$dir/host.txt" "$dir/one.txt"
+ok 'it is told' says "host.txt and .*one.txt have the same content" err
+sed 's/kvm_entry/kvm_extry/' "$dir/host.txt" >"$dir/other.txt"
+ok 'as long, but another' run 0 import --same-clock -o "$dir/m.kvt" "$dir/host.txt" "$dir/other.txt"
 ok 'nothing is left over' sh -c "! ls '$dir' | grep -q 'tmp'"
 the_end

@@ -73,12 +73,13 @@ static void why_not(const struct view *v, char *buf, size_t len)
 {
 	const struct precopy_round *last = &v->r->rounds[v->r->n_rounds - 1];
 	double rate = dirty_rate(v, last) * PAGE / 1e6, sent = (double)v->r->bandwidth / 1e6;
+	char a[OUT_TEXT], b[OUT_TEXT];
 
 	snprintf(buf, len,
 		 "%" PRIu64 " collections, and %" PRIu64
-		 " pages are left: in the last round the guest dirtied %.3g MB/s, the link sent "
-		 "%.3g MB/s%s",
-		 last->collections + 1, v->r->left, rate, sent,
+		 " pages are left: in the last round the guest dirtied %s, the link sent %s%s",
+		 last->collections + 1, v->r->left, out_mega(a, rate, 3, "B/s"),
+		 out_mega(b, sent, 3, "B/s"),
 		 v->o->throttle == PRECOPY_NO_THROTTLE ? ", and nothing slowed it down" : "");
 }
 
@@ -137,7 +138,7 @@ static int print_rounds(const struct view *v)
 		table_cell(t, "%s", out_time(a, (double)x->cycles, v->hz));
 		table_cell(t, "%s", out_time(b, (double)x->collecting, v->hz));
 		table_cell(t, "%s/s", out_u64(a, (uint64_t)(dirty_rate(v, x) + 0.5)));
-		table_cell(t, "%.4g Mbit/s", mbps(v, x->bytes, x->cycles));
+		table_cell(t, "%s", out_mega(a, mbps(v, x->bytes, x->cycles), 4, "bit/s"));
 		if (v->o->throttle == PRECOPY_DIRTY_LIMIT)
 			table_cell(t, "%s", out_time(a, (double)x->sleep, v->hz));
 		else

@@ -189,6 +189,9 @@ static void fit_migration(const struct migration_status *m, struct rounds_fit *f
 
 /* ---- rounds to come ---- */
 
+/* Dirtying goes by whole pages: below one there is nothing but none. */
+#define PAGE_MIB (4096.0 / (1 << 20))
+
 /* A guest that dirties at @rate (INFINITY: all at once) up to @most in a round. */
 static struct rounds_way go(double left, double rate, double most, const struct rounds_goal *goal)
 {
@@ -199,6 +202,8 @@ static struct rounds_way go(double left, double rate, double most, const struct 
 
 		w.sent_s += time;
 		w.left = time > 0 ? fmin(rate * time, most) : 0;
+		if (w.left > 0)
+			w.left = fmax(w.left, PAGE_MIB);
 		w.rounds++;
 	}
 	w.stop_s = w.left / goal->bandwidth;
@@ -251,7 +256,8 @@ static void find_needs(struct rounds_result *r)
 		else
 			high = rate;
 	}
-	n->limit = low;
+	/* none does where one page is too much: the search ends where nothing is dirtied */
+	n->limit = go(begin(r), low, f->most, &r->goal).converges ? low : 0;
 	/* of a rate that is known as a least only, a throttle that it needs too */
 	if (f->saturated && go(begin(r), f->rate, f->most, &r->goal).converges)
 		return;

@@ -39,20 +39,21 @@ static const char *why_unknown(const struct rounds_result *r)
 static void assumed(const struct rounds_result *r, char *buf, size_t len)
 {
 	const struct rounds_fit *f = &r->fit;
+	char rate[OUT_TEXT];
 
+	out_mib(rate, f->rate, 4, "/s");
 	if (f->saturated)
 		snprintf(buf, len,
 			 "every round dirties the %.0f MiB again, however short: rounds of %.2f to "
-			 "%.2f s all dirtied %.0f to %.0f MiB; the rate is at least %.4g MiB/s",
-			 f->most, f->shortest, f->longest, f->least, f->most, f->rate);
+			 "%.2f s all dirtied %.0f to %.0f MiB; the rate is at least %s",
+			 f->most, f->shortest, f->longest, f->least, f->most, rate);
 	else if (r->migration)
-		snprintf(buf, len, "the guest goes on to dirty %.4g MiB/s, by dirty pages rate",
-			 f->rate);
+		snprintf(buf, len, "the guest goes on to dirty %s, by dirty pages rate", rate);
 	else
 		snprintf(buf, len,
-			 "the guest goes on to dirty %.4g MiB/s, in shorter and longer rounds than "
-			 "those of %.2f to %.2f s, too",
-			 f->rate, f->shortest, f->longest);
+			 "the guest goes on to dirty %s, in shorter and longer rounds than those "
+			 "of %.2f to %.2f s, too",
+			 rate, f->shortest, f->longest);
 }
 
 /* ---- text ---- */
@@ -70,6 +71,7 @@ static int print_rounds(const struct tables *t)
 		table_cell(out, "%s", heads[i]);
 	for (size_t i = 0; i < t->n_rounds; i++) {
 		const struct precopy_round *x = &t->round[i];
+		char buf[OUT_TEXT];
 		double mib, rate;
 
 		table_cell(out, "%" PRIu64, x->iter);
@@ -78,7 +80,7 @@ static int print_rounds(const struct tables *t)
 		table_cell(out, "%.2f s", value(x->transfer_s));
 		if (rounds_dirtied(t, i, &mib, &rate)) {
 			table_cell(out, "%.0f MiB", mib);
-			table_cell(out, "%.4g MiB/s", rate);
+			table_cell(out, "%s", out_mib(buf, rate, 4, "/s"));
 		}
 		table_end_row(out);
 	}
@@ -90,31 +92,43 @@ static int print_rounds(const struct tables *t)
 static void print_needs(const struct rounds_result *r)
 {
 	const struct rounds_needs *n = &r->needs;
+	char buf[OUT_TEXT];
 
 	printf("within %" PRIu64 " rounds it would with one of: ", r->goal.max_rounds);
 	if (n->bandwidth > 0) {
-		printf("a bandwidth of %.5g MiB/s", n->bandwidth);
+		printf("a bandwidth of %s", out_mib(buf, n->bandwidth, 5, "/s"));
 		if (n->least_bandwidth < n->bandwidth * 0.999)
-			printf(" (%.5g MiB/s, if shorter rounds dirty less)", n->least_bandwidth);
+			printf(" (%s, if shorter rounds dirty less)",
+			       out_mib(buf, n->least_bandwidth, 5, "/s"));
 		printf("; ");
 	}
 	if (n->throttle)
 		printf("vCPUs throttled by %s%u %%; ", r->fit.saturated ? "at least " : "",
 		       n->throttle);
 	if (n->limit > 0)
-		printf("a dirty rate limit of %.4g MiB/s; ", n->limit);
-	printf("a downtime of %.0f ms\n", ceil(n->downtime * 1e3));
+		printf("a dirty rate limit of %s; ", out_mib(buf, n->limit, 4, "/s"));
+	/* rounded up: so much suffices */
+	printf("a downtime of %s\n", out_long_time(buf, ceil(n->downtime * 1e3) / 1e3));
+}
+
+/* Rounds are printed in hundredths of a second. */
+static const char *sending_text(char buf[OUT_TEXT], double seconds)
+{
+	if (seconds >= 10)
+		return out_long_time(buf, seconds);
+	snprintf(buf, OUT_TEXT, "%.2f s", seconds);
+	return buf;
 }
 
 static int print_text(const struct tables *t, const struct rounds_result *r)
 {
 	const struct rounds_goal *g = &r->goal;
-	char text[320];
+	char text[320], a[OUT_TEXT], b[OUT_TEXT], left[OUT_TEXT];
 	int err = 0;
 
 	if (r->migration)
-		printf("status %s: %.5g MiB remain of %.5g MiB\n",
-		       r->status ? r->status : "unknown", r->fit.left, r->fit.memory);
+		printf("status %s: %s remain of %s\n", r->status ? r->status : "unknown",
+		       out_mib(a, r->fit.left, 5, ""), out_mib(b, r->fit.memory, 5, ""));
 	else
 		err = print_rounds(t);
 	printf("\n");
@@ -124,15 +138,16 @@ static int print_text(const struct tables *t, const struct rounds_result *r)
 		printf("cannot tell whether it converges: %s\n", why_unknown(r));
 		return err;
 	}
-	printf("%s: at %.5g MiB/s and with a downtime of %.4g ms ", verdict(r), g->bandwidth,
-	       g->downtime * 1e3);
+	printf("%s: at %s and with a downtime of %s ", verdict(r),
+	       out_mib(a, g->bandwidth, 5, "/s"), out_long_time(b, g->downtime));
+	out_mib(left, r->way.left, 5, "");
 	if (r->way.converges)
-		printf("after %" PRIu64 "%s rounds (%.2f s); then %.5g MiB in a stop of %.0f ms\n",
-		       r->way.rounds, r->migration ? " more" : "", r->way.sent_s, r->way.left,
-		       r->way.stop_s * 1e3);
+		printf("after %" PRIu64 "%s rounds (%s); then %s in a stop of %s\n", r->way.rounds,
+		       r->migration ? " more" : "", sending_text(a, r->way.sent_s), left,
+		       out_long_time(b, r->way.stop_s));
 	else
-		printf("%" PRIu64 " rounds leave %.5g MiB, a stop of %.0f ms\n", r->way.rounds,
-		       r->way.left, r->way.stop_s * 1e3);
+		printf("%" PRIu64 " rounds leave %s, a stop of %s\n", r->way.rounds, left,
+		       out_long_time(b, r->way.stop_s));
 	if (!r->way.converges)
 		print_needs(r);
 	if (r->fit.has_rate) {

@@ -2,6 +2,7 @@
 #include "analysis/output.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -289,5 +290,61 @@ const char *out_time(char buf[OUT_TEXT], double cycles, uint64_t hz)
 	int decimals = value >= 99.95 || value == 0 ? 0 : value >= 9.995 ? 1 : 2;
 
 	snprintf(buf, OUT_TEXT, "%.*f %s", decimals, value, units[u].unit);
+	return buf;
+}
+
+/* With the unit of @n that @value, of units[home], reads best in: home's up to 99,999. */
+static const char *with_unit(char buf[OUT_TEXT], double value, int digits, double step,
+			     const char *const *units, int n, int home, const char *per)
+{
+	int u = home;
+
+	while (u > 0 && value < 1 && value > 0) {
+		value *= step;
+		u--;
+	}
+	while (u < n - 1 && value >= 99999) {
+		value /= step;
+		u++;
+	}
+	snprintf(buf, OUT_TEXT, "%.*g %s%s", digits, value, units[u], per);
+	return buf;
+}
+
+const char *out_mib(char buf[OUT_TEXT], double mib, int digits, const char *per)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+
+	return with_unit(buf, mib, digits, 1024, units, 6, 2, per);
+}
+
+const char *out_mega(char buf[OUT_TEXT], double mega, int digits, const char *unit)
+{
+	static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+
+	return with_unit(buf, mega, digits, 1000, prefixes, 6, 2, unit);
+}
+
+const char *out_long_time(char buf[OUT_TEXT], double seconds)
+{
+	static const struct {
+		double below, unit;
+		const char *format;
+	} of[] = {
+		{1e-3, 1e-6, "%.3g us"},
+		{10, 1e-3, "%.0f ms"},
+		{600, 1, "%.2f s"},
+		{7200, 60, "%.1f min"},
+		{172800, 3600, "%.1f h"},
+		{730 * 86400., 86400, "%.0f days"},
+		{HUGE_VAL, 365.25 * 86400, "%.0f years"},
+	};
+	size_t i = 0;
+
+	while (i + 1 < sizeof(of) / sizeof(*of) && seconds >= of[i].below)
+		i++;
+	if (seconds <= 0)
+		i = 1;
+	snprintf(buf, OUT_TEXT, of[i].format, seconds / of[i].unit);
 	return buf;
 }

@@ -62,5 +62,12 @@ const char *out_u64(char buf[OUT_TEXT], uint64_t v);
 /* @cycles at @hz units per second as "812 ns", "35.1 us", "4.70 ms", "1.20 s", three digits.
  * Empty when @hz is 0: time is not known. */
 const char *out_time(char buf[OUT_TEXT], double cycles, uint64_t hz);
+/* @mib as "120 B", "1.5 KiB", "8208.3 MiB", "20.5 TiB", @digits of them; MiB, as QEMU prints, from
+ * 1 to 99,999 of them. @per: "" or "/s". Returns @buf. */
+const char *out_mib(char buf[OUT_TEXT], double mib, int digits, const char *per);
+/* Millions of @unit, "kbit/s", "Mbit/s": the same by thousands. */
+const char *out_mega(char buf[OUT_TEXT], double mega, int digits, const char *unit);
+/* "0.4 us", "263 ms", "21.33 s", "12.1 min", "3.5 h", "24.6 days", "207 years". */
+const char *out_long_time(char buf[OUT_TEXT], double seconds);
 
 #endif

@@ -190,8 +190,27 @@ static void test_underflow(void)
 	done();
 }
 
+/* What is dirtied is at least a page, so no guest that dirties converges to nothing, whatever
+ * limits its rate; the page takes 4 KiB / 100 MiB/s. */
+static void test_last_page(void)
+{
+	CU_ASSERT_EQUAL_FATAL(judge(halves, 0, 0), 0);
+	CU_ASSERT(r.known && !r.way.converges);
+	CU_ASSERT(near(r.way.left, 4.0 / 1024));
+	CU_ASSERT(near(r.needs.downtime, 4.0 / 1024 / 100));
+	CU_ASSERT_EQUAL(r.needs.limit, 0);
+	CU_ASSERT_EQUAL(r.needs.throttle, 0);
+	done();
+	/* at a byte per second a page takes longer than the downtime */
+	CU_ASSERT_EQUAL_FATAL(judge(halves, 1. / (1 << 20), 300), 0);
+	CU_ASSERT(r.known && !r.way.converges);
+	CU_ASSERT_EQUAL(r.needs.limit, 0);
+	done();
+}
+
 static CU_TestInfo tests[] = {{"each round is half of the one before", test_halves},
 			      {"too slow a link", test_halves_slow},
+			      {"the last page", test_last_page},
 			      {"a working set", test_working_set},
 			      {"too few rounds", test_one_round},
 			      {"impossible rounds", test_impossible_rounds},

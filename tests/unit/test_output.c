@@ -94,6 +94,22 @@ static void numbers(void)
 	CU_ASSERT_STRING_EQUAL(out_time(b, 4.7e6, 1000000000), "4.70 ms");
 	CU_ASSERT_STRING_EQUAL(out_time(b, 1.5e12, 1000000000), "1500 s");
 	CU_ASSERT_STRING_EQUAL(out_time(b, 0, 1000000000), "0 ns");
+	CU_ASSERT_STRING_EQUAL(out_mib(b, 1. / (1 << 20), 4, "/s"), "1 B/s");
+	CU_ASSERT_STRING_EQUAL(out_mib(b, 1.5 / 1024, 4, ""), "1.5 KiB");
+	CU_ASSERT_STRING_EQUAL(out_mib(b, 0, 4, ""), "0 MiB");
+	CU_ASSERT_STRING_EQUAL(out_mib(b, 8208.2578125, 5, ""), "8208.3 MiB");
+	CU_ASSERT_STRING_EQUAL(out_mib(b, 1 << 24, 5, "/s"), "16384 GiB/s");
+	CU_ASSERT_STRING_EQUAL(out_mega(b, 10.48576, 3, "B/s"), "10.5 MB/s");
+	CU_ASSERT_STRING_EQUAL(out_mega(b, 8e-6, 3, "bit/s"), "8 bit/s");
+	CU_ASSERT_STRING_EQUAL(out_mega(b, 2.5e6, 4, "bit/s"), "2500 Gbit/s");
+	CU_ASSERT_STRING_EQUAL(out_long_time(b, 0), "0 ms");
+	CU_ASSERT_STRING_EQUAL(out_long_time(b, 488e-6), "488 us");
+	CU_ASSERT_STRING_EQUAL(out_long_time(b, 3.011), "3011 ms");
+	CU_ASSERT_STRING_EQUAL(out_long_time(b, 21.329), "21.33 s");
+	CU_ASSERT_STRING_EQUAL(out_long_time(b, 660), "11.0 min");
+	CU_ASSERT_STRING_EQUAL(out_long_time(b, 90000), "25.0 h");
+	CU_ASSERT_STRING_EQUAL(out_long_time(b, 1e6), "12 days");
+	CU_ASSERT_STRING_EQUAL(out_long_time(b, 6.523e9), "207 years");
 }
 
 static void wraps(void)

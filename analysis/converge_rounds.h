@@ -81,7 +81,7 @@ bool rounds_dirtied(const struct tables *t, size_t i, double *mib, double *rate)
 int rounds_report(const struct tables *t, const struct rounds_result *r, const char *input,
 		  enum rounds_format format);
 
-/* The file can be a log, by its name: it is no recorded guest. */
+/* The file can be a log or a host's trace: it is no recorded guest, by its name or its head. */
 bool rounds_log_name(const char *path);
 /* The verb on a file: reads, judges, prints. An enum exit_code. */
 int converge_rounds(const char *path, const struct rounds_goal *goal, enum rounds_format format,

@@ -7,10 +7,12 @@
 
 #include "analysis/cli.h"
 #include "analysis/converge_rounds.h"
+#include "analysis/converge_trace.h"
 #include "analysis/output.h"
 #include "analysis/run.h"
 #include "traces/host/host.h"
 #include "traces/tables/tables.h"
+#include "traces/trace.h"
 
 static double value(struct decimal d)
 {
@@ -285,46 +287,73 @@ int rounds_report(const struct tables *t, const struct rounds_result *r, const c
 bool rounds_log_name(const char *path)
 {
 	size_t n = strlen(path);
+	struct trace_reader *r;
+	bool host;
 
-	return n < 4 || strcmp(path + n - 4, ".kvt");
+	if (n < 4 || strcmp(path + n - 4, ".kvt"))
+		return true;
+	if (trace_open(path, NULL, &r))
+		return false;
+	host = trace_meta(r)->unseen & TRACE_ONLY_FAULTS;
+	trace_close(r);
+	return host;
 }
 
-static int read_tables(const char *path, struct tables *t)
+/* A host's events, in a file that has no rounds. */
+static int judge_trace(struct trace_dirty *dirty, const char *path, const struct rounds_goal *goal,
+		       enum rounds_format format)
 {
-	const struct host_opts opts = {.tables = t, .interrupted = &run_interrupted};
-	const struct host_sink nothing = {0};
-	struct host_result result;
+	struct trace_dirty_result r;
+	int err = trace_dirty_judge(dirty, goal, &r);
 
-	return host_read(path, &opts, &nothing, &cli_errors, &result);
+	if (err == KVMSIM_ENOENT)
+		return kvmsim_err(
+			&cli_errors, KVMSIM_EPARSE,
+			r.left_out
+				? "%s: its stores are known by guest-virtual addresses "
+				  "(shadow paging): how many pages they dirtied cannot be told"
+				: "%s: no rounds of a pre-copy, no info migrate, and no store of "
+				  "the guest's with a time (kvm_page_fault, fast_page_fault, "
+				  "kvm_dirty_ring_push: record tracefs --purpose mmu has them); "
+				  "a recorded guest is run with --dirty and --profile",
+			path);
+	if (err == KVMSIM_EINTR)
+		return kvmsim_err(&cli_errors, err, "interrupted");
+	return err ? err : trace_dirty_report(&r, path, format);
 }
 
 int converge_rounds(const char *path, const struct rounds_goal *goal, enum rounds_format format,
 		    bool strict)
 {
 	struct rounds_result r = {0};
+	struct host_result result;
+	struct host_sink sink;
+	struct trace_dirty *dirty = trace_dirty_begin(&sink);
 	struct tables t;
-	bool converges;
+	const struct host_opts opts = {.tables = &t, .interrupted = &run_interrupted};
+	bool converges, read = false;
 	int err = tables_init(&t);
 
-	if (err)
-		return cli_exit_code(kvmsim_err(&cli_errors, err, "converge: out of memory"));
-	err = read_tables(path, &t);
-	if (!err)
-		err = rounds_judge(&t, goal, &r);
-	if (err == KVMSIM_ENOENT)
-		err = kvmsim_err(
-			&cli_errors, KVMSIM_EPARSE,
-			"%s: no rounds of a pre-copy and no info migrate in it; a trace is "
-			"run with --dirty and --profile",
-			path);
-	if (err) {
-		tables_free(&t);
-		return cli_input_exit_code(err);
+	if (!dirty)
+		err = KVMSIM_ENOMEM;
+	if (!err) {
+		err = host_read(path, &opts, &sink, &cli_errors, &result);
+		read = !err;
+	} else {
+		kvmsim_err(&cli_errors, err, "converge: out of memory");
 	}
-	err = rounds_report(&t, &r, path, format);
+	if (read)
+		err = rounds_judge(&t, goal, &r);
+	if (read && err == KVMSIM_ENOENT)
+		err = judge_trace(dirty, path, goal, format);
+	else if (!err)
+		err = rounds_report(&t, &r, path, format);
 	converges = r.known && r.way.converges;
 	rounds_result_free(&r);
+	trace_dirty_free(dirty);
 	tables_free(&t);
+	if (err && !read)
+		return cli_input_exit_code(err);
 	if (!err && strict && !converges)
 		return EXIT_GATE;
 	return cli_exit_code(err);

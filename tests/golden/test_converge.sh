@@ -169,6 +169,74 @@ ok 'info migrate' converge 0 "$dir/migrate.txt"
 ok 'info migrate: impossible' says '^accounting error: remaining_kib: 18446744073709551612 .* 256000 KiB' out
 ok 'info migrate: converges' says '^converges: .* after 4 more rounds (4.69 s); then 15.625 MiB' out
 bad 'log of nothing' 3 converge "$dir/busy.ini"
+
+# ---- a host's trace, from which only a least is known ----
+# 100 pages, one each ms, in each tenth of a second: 100 in any 100 ms, 10 in any 10 ms. Beside them a
+# device's page and the local APIC's. Code 0x100000007: P, W, U of a nested fault.
+faults() { # CODE [PERIODS]
+	awk -v code="$1" -v periods="${2:-10}" 'BEGIN {
+		for (k = 0; k < periods; k++)
+			for (i = 0; i < 100; i++) {
+				printf " q-7 [000] d.... 10.%d%02d000: kvm_page_fault: vcpu 0 rip 0x4 address 0x%x error_code %s\n", k, i, (i + 256) * 4096, code
+				if (i == 50) {
+					printf " q-7 [000] d.... 10.%d%02d001: kvm_page_fault: vcpu 0 rip 0x4 address 0xe0000000 error_code %s\n", k, i, code
+					printf " q-7 [000] d.... 10.%d%02d002: kvm_mmio: mmio write len 4 gpa 0xe0000000 val 0x1\n", k, i
+					printf " q-7 [000] d.... 10.%d%02d003: kvm_page_fault: vcpu 0 rip 0x4 address 0xfee00300 error_code %s\n", k, i, code
+				}
+			}
+	}'
+}
+holds() { jq -e "$1" "$dir/out" >/dev/null; } # JQ
+faults 0x100000007 >"$dir/logged.txt"
+ok 'trace: without a bandwidth' converge 0 "$dir/logged.txt" --json
+ok 'trace: pages' holds '[.stores, .pages_at_least, .span_ns] == [1000, 100, 999000000]'
+ok 'trace: by stretches' holds '[.dirtied_at_least[] | [.ns, .stretches, .least_pages, .most_pages]] ==
+	[[999000000, 1, 100, 100], [100000000, 9, 100, 100], [10000000, 99, 10, 10]]'
+ok 'trace: no verdict' holds '.verdict == "unknown" and .rounds_at_least == null'
+# 100 pages take 130 ms at 3 MiB/s, in which all are dirtied again
+ok 'trace: too slow a link' converge 0 "$dir/logged.txt" --bandwidth 3M --downtime 1 --json
+ok 'trace: does not converge' holds '.verdict == "does not converge" and .stop_copy_mib_at_least == 100 / 256'
+# a page a ms is 3.906 MiB/s
+ok 'trace: what is too slow as well' holds '.bandwidth_mib_s_above > 3.8 and .bandwidth_mib_s_above < 4.3'
+ok 'trace: strict' converge 1 "$dir/logged.txt" --bandwidth 3M --downtime 1 --strict
+ok 'trace: in words' says '^does not converge: at 3 MiB/s and with a downtime of 1 ms at least 400 KiB are left' out
+# at 100 MiB/s they take 3.9 ms, of which the emptiest stretch has 3 or 4 pages; 25 fit
+ok 'trace: a fast link' converge 0 "$dir/logged.txt" --bandwidth 100M --downtime 1 --json
+ok 'trace: nobody can tell' holds '.verdict == "unknown" and .rounds_at_least == 1 and
+	.stop_copy_mib_at_least * 256 >= 3 and .stop_copy_mib_at_least * 256 <= 4'
+ok 'trace: strict, too' converge 1 "$dir/logged.txt" --bandwidth 100M --strict
+run 0 import "$dir/logged.txt" -o "$dir/logged.kvt"
+cp "$dir/out" "$dir/text"
+ok 'trace: native' converge 0 "$dir/logged.kvt" --json
+ok 'trace: native: the same' holds '[.stores, .pages_at_least] == [1000, 100]'
+ok 'trace: csv' converge 0 "$dir/logged.txt" --csv
+ok 'trace: csv: rows' [ "$(tail -n 1 "$dir/out")" = 10000000,99,10,10.000,10 ]
+# Pages that were not mapped before are stored to first once only.
+faults 0x100000006 1 >"$dir/first.txt"
+ok 'trace: first stores' converge 0 "$dir/first.txt" --bandwidth 1 --json
+ok 'trace: first stores tell nothing' holds '.verdict == "unknown" and .pages_at_least == 100 and .rounds_at_least == null'
+ok 'trace: and why' holds '.unknown | test("dirty logging was off")'
+# EPT: 0x182 was not mapped, 0x18a readable; a page that is in two rings counts once
+{
+	faults 0x182 1
+	echo ' q-7 [000] d.... 10.500000: kvm_page_fault: vcpu 0 rip 0x4 address 0x5000 error_code 0x18a'
+} >"$dir/ept.txt"
+ok 'trace: EPT' converge 0 "$dir/ept.txt" --json
+ok 'trace: EPT: the one that was protected' holds '[.stores, .pages_at_least] == [1, 1]'
+{
+	cat "$dir/ept.txt"
+	echo ' q-7 [000] d.... 10.500001: kvm_dirty_ring_push: ring 0: dirty 0x1 reset 0x0 slot 1 offset 0x5 (used 1)'
+	echo ' q-8 [001] d.... 10.500002: kvm_dirty_ring_push: ring 1: dirty 0x1 reset 0x0 slot 1 offset 0x5 (used 1)'
+	echo ' q-8 [001] d.... 10.500003: kvm_dirty_ring_push: ring 1: dirty 0x2 reset 0x0 slot 2 offset 0x5 (used 2)'
+} >"$dir/ring.txt"
+ok 'trace: rings' converge 0 "$dir/ring.txt" --json
+ok 'trace: rings: what they have' holds '[.stores_of, .stores, .pages_at_least] == ["pushes to dirty rings", 3, 2]'
+echo ' q-7 [000] d.... 10.000001: kvm_page_fault: vcpu 0 rip 0x4 address 0x5000 error_code 0x181' >"$dir/reads.txt"
+refuses 'trace: no store' 3 'no store of the guest' "$dir/reads.txt" --bandwidth 1M
+echo ' q-7 [000] d.... : kvm_page_fault: vcpu 0 rip 0x4 address 0x5000 error_code 0x182' >"$dir/untimed.txt"
+refuses 'trace: no time' 3 'no store of the guest' "$dir/untimed.txt"
+refuses 'trace: shadow paging' 3 'guest-virtual addresses' "$(dirname "$trace")/dat-shadow-v7.dat"
+
 refuses 'a guest without a policy' 2 '--dirty is missing' "$trace"
 refuses 'a log and a kernel' 2 '--dirty is missing' "$dir/rounds.log" --kernel 6.1-tdp
 

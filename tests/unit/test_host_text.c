@@ -57,6 +57,20 @@ static void test_columns(void)
 		 "vmm|812|-|2|8122907114000.6|4|" ENTRY},
 		{"     vmm-812     2d..1.     8.639478: kvm_entry:             vcpu 3\n",
 		 "vmm|812|-|2|8639478000.6|5|" ENTRY},
+		/* perf script -F with few columns */
+		{"             kvm:kvm_entry: vcpu 3\n", "-|-|-|-|-|0|" ENTRY},
+		{"  4471.830912:    kvm:kvm_entry: vcpu 3\n", "-|-|-|-|4471830912000.6|0|" ENTRY},
+		{"  812  4471.830912:    kvm:kvm_entry: vcpu 3\n",
+		 "-|812|-|-|4471830912000.6|0|" ENTRY},
+		{" 800/812   [002]  4471.830912:    kvm:kvm_entry: vcpu 3\n",
+		 "-|812|800|2|4471830912000.6|0|" ENTRY},
+		{"[002]  4471.830912:    kvm:kvm_entry: vcpu 3\n",
+		 "-|-|-|2|4471830912000.6|0|" ENTRY},
+		/* a comm in Latin-1, and in UTF-8 with a byte that Latin-1 has as a blank */
+		{"caf\xe9-812 [002] d..1. 4471.830912: kvm_entry: vcpu 3\n",
+		 "caf\xe9|812|-|2|4471830912000.6|5|" ENTRY},
+		{"voil\xc3\xa0-812 [002] d..1. 4471.830912: kvm_entry: vcpu 3\n",
+		 "voil\xc3\xa0|812|-|2|4471830912000.6|5|" ENTRY},
 		/* trace-cmd report of several files or buffers */
 		{"faults:              vmm-812   [001]    44.832077: kvm_entry:    vcpu 3\n",
 		 "vmm|812|-|1|44832077000.6|0|" ENTRY},
@@ -244,6 +258,12 @@ static void test_tables(void)
 	fields("kvm_mmu_get_page: sp gen 1f gfn e00 l4 pae q0 wux nxe root 0 sync new",
 	       "-|gfn=e00 level=4 gen=1f access=7 direct=0 quadrant=0 root_count=0 unsync=0 "
 	       "created=1");
+	/* 5.1 to 5.3 have no generation */
+	fields("kvm_mmu_get_page: sp gfn 1a2 l1 8-byte q0 direct wux nxe ad root 0 sync new",
+	       "-|gfn=1a2 level=1 access=7 direct=1 quadrant=0 gpte_bytes=8 root_count=0 unsync=0 "
+	       "created=1");
+	fields("kvm_mmu_unsync_page: sp gfn 1a2 l2 4-byte q3 wux !nxe !ad root 1 unsync",
+	       "-|gfn=1a2 level=2 access=7 direct=0 quadrant=3 gpte_bytes=4 root_count=1 unsync=1");
 	text_see(&seen, plugin, strlen(plugin));
 	CU_ASSERT_PTR_NOT_NULL(strstr(seen.out, "gfn=5d81c level=1 "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(seen.out, "root_count=3 unsync=0 created=0 stale\n"));

@@ -114,6 +114,7 @@ static bool task(struct host_event *e, const char *p, const char *end, bool *das
 	bool fits;
 
 	e->tid = e->tgid = -1;
+	e->comm = (struct host_text){p, 0};
 	*dash = false;
 	/* "trace.dat:  ": which of several files or buffers it is of */
 	d = to_blank(p, end);
@@ -142,11 +143,15 @@ static bool task(struct host_event *e, const char *p, const char *end, bool *das
 		return false;
 	for (d = b; d > p && is(d[-1], CHAR_DIGIT); d--)
 		;
-	if (d == b || d == p || b - d > 10) { /* a comm alone */
+	if (d == b || b - d > 10) { /* a comm alone */
 		e->comm = (struct host_text){p, b - p};
 		return true;
 	}
 	read_dec(d, b, &v, &fits);
+	if (d == p) { /* a tid alone */
+		e->tid = v;
+		return true;
+	}
 	if (d[-1] == '-' && d - 1 > p) {
 		*dash = true;
 		e->tid = v;
@@ -159,7 +164,7 @@ static bool task(struct host_event *e, const char *p, const char *end, bool *das
 
 		while (t > p && is(t[-1], CHAR_DIGIT))
 			t--;
-		if (t > p && t < d - 1 && is(t[-1], CHAR_BLANK)) {
+		if (t < d - 1 && (t == p || is(t[-1], CHAR_BLANK))) {
 			read_dec(t, d - 1, &pid, &fits);
 			e->tgid = pid;
 			e->tid = v;
@@ -173,7 +178,7 @@ static bool task(struct host_event *e, const char *p, const char *end, bool *das
 	while (d > p && is(d[-1], CHAR_BLANK))
 		d--;
 	e->comm = (struct host_text){p, d - p};
-	return d > p;
+	return true;
 }
 
 /* Whether time or flags stand at @p, as they do behind the CPU, but not behind a [1] in a comm. */
@@ -198,27 +203,28 @@ enum columns columns_bracket(struct host_event *e, const char *line, const char 
 	if (p == end)
 		return COLUMNS_NO;
 	for (q = p;; q++) {
-		if (q == stop || (int8_t)*q < 9) {
+		if (q == stop || (uint8_t)*q < 9) {
 			if (!other)
-				return COLUMNS_NO; /* and not ASCII */
+				return COLUMNS_NO; /* and no text */
 			q = other;
 			cpu_end = read_dec(q + 1, end, &cpu, &fits);
 			break;
 		}
-		if (*q != '[' || q == p || !is(q[-1], CHAR_BLANK))
+		if (*q != '[' || (q > p && !is(q[-1], CHAR_BLANK)))
 			continue;
 		cpu_end = read_dec(q + 1, end, &cpu, &fits);
-		if (cpu_end == end && cpu_end > q + 1 && task(e, p, q, &dash) && e->tid >= 0)
+		if (cpu_end == end && cpu_end > q + 1 && q > p && task(e, p, q, &dash) &&
+		    e->tid >= 0)
 			return COLUMNS_TASK;
 		if (cpu_end > q + 1 && cpu_end < end && *cpu_end == ']' && cpu_end - q < 8 &&
 		    (cpu_end + 1 == end || is(cpu_end[1], CHAR_BLANK))) {
 			if (behind_cpu(skip_blanks(cpu_end + 1, end), end))
 				break;
-			if (!other)
+			if (!other && q > p)
 				other = q;
 		}
 	}
-	if (!task(e, p, q, &dash) || e->comm.len > COMM_MAX)
+	if (q > p && (!task(e, p, q, &dash) || e->comm.len > COMM_MAX))
 		return COLUMNS_NO;
 	e->cpu = cpu;
 	q = skip_blanks(cpu_end + 1, end);
@@ -277,6 +283,9 @@ static bool front(struct host_event *e, const char *p, const char *end, bool *su
 	if (!task(e, p, b, &dash) || e->comm.len > COMM_MAX ||
 	    memchr(e->comm.at, '[', e->comm.len) || memchr(e->comm.at, ']', e->comm.len))
 		return false;
+	/* flags, or a time that has lost its beginning: the rest of a line that was wrapped */
+	if (e->tid < 0 && b > p && (columns_flags(e->comm.at, b) || b[-1] == ':'))
+		return false;
 	*sure = dash;
 	return true;
 }
@@ -294,12 +303,53 @@ static bool task_alone(const char *p, const char *end)
 	return d < end && d - p > 1 && d[-1] == '-' && end - p <= 28;
 }
 
+/* "kvm:kvm_exit:" at @p, of a system that perf knows. */
+static bool system_and_name(const char *p, const char *end)
+{
+	static const char *const systems[] = {"kvm",	    "kvmmmu",	"lock",	       "sched",
+					      "irq",	    "timer",	"power",       "workqueue",
+					      "rcu",	    "syscalls", "kmem",	       "tlb",
+					      "exceptions", "msr",	"raw_syscalls"};
+	const char *colon = skip(p, end, CHAR_NAME), *q;
+
+	if (colon == end || *colon != ':')
+		return false;
+	q = skip(colon + 1, end, CHAR_NAME);
+	if (q == colon + 1 || q == end || *q != ':')
+		return false;
+	for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
+		if (equals(p, colon, systems[i]))
+			return true;
+	return false;
+}
+
+/* perf script -F event,trace, or with the time as well. */
+static enum columns alone(struct host_event *e, const char *p, const char *end, const char **name)
+{
+	const char *t;
+
+	if (system_and_name(p, end)) {
+		*name = p;
+		return COLUMNS_ALL;
+	}
+	t = p < end && is(*p, CHAR_DIGIT) ? columns_time(e, p, end) : NULL;
+	if (t && t < end && e->time_decimals && system_and_name(skip_blanks(t, end), end)) {
+		*name = skip_blanks(t, end);
+		return COLUMNS_ALL;
+	}
+	e->time_ns = HOST_NO_TIME;
+	e->time_decimals = 0;
+	return COLUMNS_NO;
+}
+
 enum columns columns_other(struct host_event *e, const char *line, const char *end,
 			   const char **name, bool *sure)
 {
 	const char *p = skip_blanks(line, end), *w = p, *next;
 
 	*sure = false;
+	if (alone(e, p, end, name) == COLUMNS_ALL)
+		return COLUMNS_ALL;
 	for (unsigned words = 0; w < end && words < 10; words++, w = skip_blanks(next, end)) {
 		const char *t;
 

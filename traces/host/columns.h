@@ -12,10 +12,12 @@ enum columns {
 	COLUMNS_ALL,  /* *@name is where the event's name should begin */
 };
 
-/* Task, CPU in brackets, flags, time: ftrace, trace-cmd report, perf script. */
+/* Task (perf script may leave it out), CPU in brackets, flags, time: ftrace, trace-cmd report, perf
+ * script. */
 enum columns columns_bracket(struct host_event *e, const char *line, const char *end,
 			     const char **name);
-/* Without the CPU, or glued to the flags, or without a time. *@sure: the name need not be known. */
+/* Without the CPU, or glued to the flags, or without a time, or nothing but the name of an event
+ * with its system. *@sure: the name need not be known. */
 enum columns columns_other(struct host_event *e, const char *line, const char *end,
 			   const char **name, bool *sure);
 /* "6220.118040:", "8122907125us :", "8122907125:" at @p: behind its colon, NULL if it is none, @end

@@ -14,14 +14,16 @@
 	{                                                                                          \
 		STEP_PFERR, HOST_F_error_code, sizeof(s) - 1, s                                    \
 	}
-/* Levels of 3.x and later, with or without the size of an entry; the generation is hex to 5.3. */
+/* Levels of 3.x and later, with or without the size of an entry; the generation is hex to 5.0, 5.1
+ * to 5.3 have none. */
 #define PAGE_LEVEL(gen) L("sp gen "), gen, L("gfn "), X(gfn), L("l"), D(level)
 #define PAGE_END                                                                                   \
 	L("q"), D(quadrant), PUT(direct, 0), ROLE("root "), L("root "), D(root_count),             \
 		ONE(unsync, 2, "sync,unsync")
-#define PAGE_NEW   PAGE_LEVEL(D(gen)), D(gpte_bytes), L("-byte "), PAGE_END
-#define PAGE_BYTES PAGE_LEVEL(X(gen)), D(gpte_bytes), L("-byte "), PAGE_END
-#define PAGE_PAE   PAGE_LEVEL(X(gen)), ROLE("q"), PAGE_END
+#define PAGE_NEW    PAGE_LEVEL(D(gen)), D(gpte_bytes), L("-byte "), PAGE_END
+#define PAGE_BYTES  PAGE_LEVEL(X(gen)), D(gpte_bytes), L("-byte "), PAGE_END
+#define PAGE_PAE    PAGE_LEVEL(X(gen)), ROLE("q"), PAGE_END
+#define PAGE_NO_GEN L("sp gfn "), X(gfn), L("l"), D(level), D(gpte_bytes), L("-byte "), PAGE_END
 /* 2.6.3x */
 #define PAGE_OLD	L("sp gen "), X(gen), L("gfn "), X(gfn), D(level), ROLE("q"), PAGE_END
 #define PAGE_PLUGIN_OLD L("sp gfn "), X(gfn), D(level), L("/"), D_, PAGE_END
@@ -35,7 +37,7 @@
 		name,                                                                              \
 		{                                                                                  \
 			LAYOUT(PAGE_NEW), LAYOUT(PAGE_BYTES), LAYOUT(PAGE_PAE), LAYOUT(PAGE_OLD),  \
-				LAYOUT(PAGE_PLUGIN_OLD), LAYOUT(PAGE_PLUGIN),                      \
+				LAYOUT(PAGE_NO_GEN), LAYOUT(PAGE_PLUGIN_OLD), LAYOUT(PAGE_PLUGIN), \
 				LAYOUT(PAGE_PLUGIN_ROLE)                                           \
 		}                                                                                  \
 	}
@@ -51,8 +53,8 @@ const struct grammar host_grammars_mmu[] = {
 	{"kvm_mmu_set_dirty_bit", {LAYOUT(L("gpa "), X(gpa))}},
 	{"kvm_mmu_get_page",
 	 {LAYOUT(PAGE_NEW, CREATED), LAYOUT(PAGE_BYTES, CREATED), LAYOUT(PAGE_PAE, CREATED),
-	  LAYOUT(PAGE_OLD, CREATED), LAYOUT(CREATED, PAGE_PLUGIN_OLD), LAYOUT(CREATED, PAGE_PLUGIN),
-	  LAYOUT(PAGE_PLUGIN_OLD, OPT(1), CREATED)}},
+	  LAYOUT(PAGE_OLD, CREATED), LAYOUT(PAGE_NO_GEN, CREATED), LAYOUT(CREATED, PAGE_PLUGIN_OLD),
+	  LAYOUT(CREATED, PAGE_PLUGIN), LAYOUT(PAGE_PLUGIN_OLD, OPT(1), CREATED)}},
 	PAGE_EVENT("kvm_mmu_sync_page"),
 	PAGE_EVENT("kvm_mmu_unsync_page"),
 	PAGE_EVENT("kvm_mmu_prepare_zap_page"),

@@ -40,7 +40,7 @@ struct step {
 
 #define STEP_NO_FIELD HOST_N_FIELDS
 
-#define GRAMMAR_LAYOUTS 7
+#define GRAMMAR_LAYOUTS 8
 struct grammar {
 	const char *name;
 	const struct step *layout[GRAMMAR_LAYOUTS];

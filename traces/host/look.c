@@ -27,10 +27,31 @@ static bool ends_early(const struct text *t, const struct record *r)
 	return digits < 16 && rip >> 4 * (digits - 4) == 0xffff;
 }
 
+/* "K vmm" of a task that was called vmm before: a stray character in front. */
+static void stray_front(const struct text *t, struct host_event *e)
+{
+	unsigned i = e->tid & (TEXT_COMMS - 1), n = 1;
+
+	if (e->tid < 0 || e->comm.len < 3 || is(*e->comm.at, CHAR_DIGIT))
+		return;
+	n += e->comm.at[1] != ' ';
+	while (n < e->comm.len && e->comm.at[n] == ' ')
+		n++;
+	if (n < 2 || e->comm.at[n - 1] != ' ' || t->comm[i].tid != e->tid ||
+	    t->comm[i].len != e->comm.len - n ||
+	    memcmp(t->comm[i].comm, e->comm.at + n, e->comm.len - n))
+		return;
+	e->comm = (struct host_text){e->comm.at + n, e->comm.len - n};
+	e->damaged = true;
+}
+
 static void from_record(struct text *t, bool last, struct look *l)
 {
 	struct record *r = &t->r;
 
+	l->bare = !r->e.comm.len && r->e.tid < 0;
+	if (r->how == RECORD_WHOLE)
+		stray_front(t, &r->e);
 	switch (r->how) {
 	case RECORD_NO:
 	case RECORD_BAD:
@@ -42,6 +63,7 @@ static void from_record(struct text *t, bool last, struct look *l)
 	case RECORD_CUT:
 		l->what = LOOK_RECORD;
 		l->match = TEXT_CUT;
+		l->damaged = r->e.damaged;
 		return;
 	case RECORD_STACK:
 		l->what = LOOK_RECORD;

@@ -44,12 +44,13 @@ static void start(struct record *r)
 
 	e->time_ns = HOST_NO_TIME;
 	e->tid = e->tgid = e->cpu = -1;
-	e->comm.len = e->name.len = e->reason.len = 0;
+	e->comm = (struct host_text){"", 0};
+	e->name.len = e->reason.len = 0;
 	e->have = 0;
 	e->damaged = e->role_unreliable = false;
 	e->time_decimals = e->flags_width = 0;
 	e->context = HOST_CONTEXT_UNKNOWN;
-	r->note = r->any = r->brief = false;
+	r->note = r->any = r->brief = r->failed = false;
 	memset(r->more, 0, sizeof(r->more));
 }
 
@@ -107,7 +108,7 @@ static void fields(struct record_name *n, const char *p, const char *end, bool t
 	e->id = n->id;
 	p = skip_blanks(p, end);
 	if (p < end && *p == '[' && begins(p, end, failed)) {
-		e->damaged = true;
+		e->damaged = r->failed = true;
 		(void)grammar_raw(p + strlen(failed), end, true, e);
 		r->any = true;
 		r->how = RECORD_WHOLE;
@@ -130,6 +131,7 @@ static void fields(struct record_name *n, const char *p, const char *end, bool t
 		struct matched raw;
 
 		if (m.how == MATCH_CUT) {
+			e->damaged |= m.foreign != 0;
 			r->how = RECORD_CUT;
 			return;
 		}
@@ -148,8 +150,9 @@ static void fields(struct record_name *n, const char *p, const char *end, bool t
 	r->brief = m.needs_next;
 	memcpy(r->more, m.more, sizeof(r->more));
 	e->damaged |= m.foreign != 0;
-	/* the kernel's own text has the generation */
-	e->role_unreliable = host_has(e, HOST_F_root_count) && !host_has(e, HOST_F_gen);
+	/* the kernel's own text has the generation, or the size of an entry */
+	e->role_unreliable = host_has(e, HOST_F_root_count) && !host_has(e, HOST_F_gen) &&
+			     !host_has(e, HOST_F_gpte_bytes);
 }
 
 /* From the event's name on. @sure: an event of any name. */
@@ -162,6 +165,10 @@ static void from_name(struct record_names *names, const char *p, const char *end
 	if (q < end && is(*q, CHAR_BLANK) && skip(p, q, CHAR_DIGIT) == q && q > p) { /* a period */
 		p = skip_blanks(q, end);
 		q = skip(p, end, CHAR_NAME);
+	}
+	if (p < end && is(*p, CHAR_DIGIT)) {
+		r->how = RECORD_NO;
+		return;
 	}
 	if (q == p) {
 		static const char stack[] = "<stack trace>", user[] = "<user stack trace>";
@@ -380,6 +387,7 @@ void record_read_damaged(struct record_names *names, const char *line, size_t le
 	copy(&m, name, end);
 	read_line(names, scratch, m.to - scratch, true, r);
 	r->e.damaged = r->how != RECORD_NO;
+	r->failed = false;
 	if (r->how == RECORD_NO && names_event(line, end))
 		r->how = RECORD_BAD;
 }

@@ -35,6 +35,7 @@ struct record {
 	struct host_event e; /* its texts are in the line */
 	enum record_how how;
 	bool note;    /* free text behind the last field */
+	bool failed;  /* [FAILED TO PARSE], and otherwise fine */
 	bool any;     /* an event whose fields are not known here: any text is whole */
 	bool brief;   /* whole, but its last number has fewer digits than are printed */
 	char more[4]; /* as struct matched */

@@ -50,6 +50,7 @@ static void header(const char *p, const char *end, struct special_line *s)
 	if (!take_number(&q, end, &in) || !take(&q, end, "/") || !take_number(&q, end, &written))
 		return;
 	s->what = SPECIAL_RATIO;
+	s->cut = q == end;
 	s->trace = true;
 	s->loss = (struct host_loss){
 		.cpu = -1, .count = written > in ? written - in : 0, .header = true};
@@ -86,17 +87,79 @@ static bool lost(const char *p, const char *end, struct special_line *s)
 	return true;
 }
 
+/* perf script --show-lost-events: "vmm 8 [002] 1.000001: PERF_RECORD_LOST lost 5", with the columns
+ * that records have, and "PERF_RECORD_LOST_SAMPLES"; -D: "... PERF_RECORD_LOST: id:12: lost:5". */
+static bool perf_record_lost(const char *line, const char *end, struct special_line *s)
+{
+	static const char name[] = "PERF_RECORD_LOST";
+	const char *at = memmem(line, end - line, name, strlen(name)), *q;
+	uint64_t n = UINT64_MAX, cpu;
+
+	for (q = at; q && q > line && is(q[-1], CHAR_BLANK); q--)
+		;
+	if (!at || (at > line && (q == at || q == line || q[-1] != ':')))
+		return false;
+	s->loss.cpu = -1;
+	for (q = line; q < at; q++)
+		if (*q == '[' && skip(q + 1, at, CHAR_DIGIT) < at &&
+		    *skip(q + 1, at, CHAR_DIGIT) == ']' && is(q[1], CHAR_DIGIT)) {
+			q++;
+			if (take_number(&q, at, &cpu))
+				s->loss.cpu = (int64_t)cpu;
+		}
+	at += strlen(name);
+	(void)take(&at, end, "_SAMPLES");
+	q = memmem(at, end - at, "lost", 4);
+	if (q) {
+		q = skip_blanks(q + 4, end);
+		(void)take(&q, end, "samples");
+		q = skip_blanks(q, end);
+		(void)take(&q, end, ":");
+		if (!take_number(&q, end, &n))
+			n = UINT64_MAX;
+	}
+	s->what = SPECIAL_LOSS;
+	s->trace = true;
+	s->loss.count = n;
+	return true;
+}
+
+/* "ffffffff81a0b2c4 kvm_exit+0x1a ([kernel.kallsyms])": an address, a symbol, where it is. */
+static bool chain(const char *p, const char *end, struct special_line *s)
+{
+	const char *q = skip(p, end, CHAR_HEX), *open;
+
+	if (q - p < 6 || q - p > 16 || end - q < 4 || *q != ' ' || end[-1] != ')' ||
+	    (!is(q[1], CHAR_NAME) && q[1] != '[') || is(q[1], CHAR_DIGIT))
+		return false;
+	open = memmem(q, end - q, " (", 2);
+	if (!open || memmem(q, end - q, "  ", 2) || memmem(q, end - q, ": ", 2))
+		return false;
+	s->what = SPECIAL_CHAIN;
+	return true;
+}
+
 static bool perf_lost(const char *p, const char *end, struct special_line *s)
 {
-	uint64_t events, chunks;
+	uint64_t events, chunks, percent;
 
 	if (equals(p, end, "Warning:") || equals(p, end, "Check IO/CPU overload!")) {
 		s->what = SPECIAL_LOSS_WORDS;
 		return true;
 	}
 	(void)take(&p, end, "Warning: ");
-	if (!take(&p, end, "Processed ") || !take_number(&p, end, &events) ||
-	    !take(&p, end, " events and lost ") || !take_number(&p, end, &chunks) ||
+	if (!take(&p, end, "Processed ") || !take_number(&p, end, &events))
+		return false;
+	if (take(&p, end, " samples and lost ")) {
+		if (!take_number(&p, end, &percent) || !take(&p, end, ".") ||
+		    !take_number(&p, end, &percent) || !take(&p, end, "%"))
+			return false;
+		s->what = SPECIAL_LOSS;
+		s->trace = true;
+		s->loss = (struct host_loss){.cpu = -1, .count = UINT64_MAX};
+		return true;
+	}
+	if (!take(&p, end, " events and lost ") || !take_number(&p, end, &chunks) ||
 	    !take(&p, end, " chunks"))
 		return false;
 	s->what = SPECIAL_LOSS;
@@ -149,6 +212,8 @@ void special_read(const char *line, size_t len, struct special_line *s)
 		s->what = SPECIAL_BLANK;
 		return;
 	}
+	if (perf_record_lost(p, end, s) || (is(*p, CHAR_HEX) && chain(p, end, s)))
+		return;
 	switch (*p) {
 	case '#':
 		header(p, end, s);

@@ -16,6 +16,7 @@ enum special {
 	SPECIAL_LOSS_WORDS, /* perf's, that belong to its loss */
 	SPECIAL_ELISION,
 	SPECIAL_FRAME, /* => function */
+	SPECIAL_CHAIN, /* a frame of perf's call chains, which belong to the record above */
 };
 
 struct special_line {
@@ -24,6 +25,7 @@ struct special_line {
 	uint64_t n;   /* of CPUS and EMPTY_CPU */
 	bool trace;   /* only the text of a trace has that line */
 	bool damaged; /* the closing bracket is missing */
+	bool cut;     /* of RATIO: nothing stands behind its last number */
 };
 
 void special_read(const char *line, size_t len, struct special_line *out);

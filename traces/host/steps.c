@@ -222,6 +222,19 @@ static bool access_word(const char *p, uint64_t *access)
 	return true;
 }
 
+/* "direct", "!nxe": the words of a role, of the kernel's texts and the plugin's. */
+static bool role_word(const char *p, const char *end)
+{
+	static const char *const words[] = {"direct", "invalid", "pae",	 "nxe",	 "wp",
+					    "pge",    "ad",	 "smep", "smap", "smm"};
+
+	p += p < end && *p == '!';
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (equals(p, end, words[i]))
+			return true;
+	return false;
+}
+
 static enum got role(struct cursor *c, const struct step *s)
 {
 	for (int words = 0; words < 10; words++) {
@@ -235,13 +248,12 @@ static enum got role(struct cursor *c, const struct step *s)
 						      : *c->p == *s->lit)
 			return OK;
 		q = to_blank(c->p, c->end);
-		for (const char *p = c->p; p < q; p++)
-			if (!is(*p, CHAR_NAME) && *p != '-' && *p != '!')
-				return BAD;
-		if (equals(c->p, q, "direct"))
-			host_set(c->e, HOST_F_direct, 1);
-		else if (q - c->p == 3 && access_word(c->p, &access))
+		if (q - c->p == 3 && access_word(c->p, &access))
 			host_set(c->e, HOST_F_access, access);
+		else if (!role_word(c->p, q))
+			return q == c->end ? CUT : BAD;
+		else if (*c->p == 'd')
+			host_set(c->e, HOST_F_direct, 1);
 		c->p = q;
 	}
 	return BAD;

@@ -27,10 +27,23 @@ void text_gap(struct text *t, bool blank)
 		table_formats[i]->gap(t->tables, blank);
 }
 
+/* "812 2 4471830912000 type: 345": what the option raw prints of an event (hex: the same in hex;
+ * bin: in bytes), for which the kernel has no text. */
+static bool nameless(const char *line, size_t len)
+{
+	static const char type[] = "type: ";
+	const char *end = line + len, *p = memmem(line, len, type, sizeof(type) - 1);
+
+	return p && p > line && p + strlen(type) < end &&
+	       skip(p + strlen(type), end, CHAR_DIGIT) == end &&
+	       skip(line, p, CHAR_HEX | CHAR_BLANK) == p;
+}
+
 static int unknown(struct text *t, const char *line, size_t len, size_t lines)
 {
+	t->nameless |= nameless(line, len);
 	t->counts->unknown_lines += lines;
-	t->in_stack = false;
+	t->chain = CHAIN_NONE;
 	text_gap(t, false);
 	while (len && is(line[len - 1], CHAR_BLANK))
 		len--;
@@ -54,8 +67,8 @@ static int special(struct text *t, const struct special_line *s, const char *lin
 		   size_t lines, uint64_t number)
 {
 	t->trace_seen |= s->trace;
-	if (s->what != SPECIAL_FRAME)
-		t->in_stack = false;
+	if (s->what != SPECIAL_CHAIN)
+		t->chain = CHAIN_NONE;
 	switch (s->what) {
 	case SPECIAL_BLANK:
 		text_gap(t, true);
@@ -76,6 +89,13 @@ static int special(struct text *t, const struct special_line *s, const char *lin
 		return t->sink->elision ? t->sink->elision(t->sink->ctx) : 0;
 	case SPECIAL_FRAME:
 		t->counts->stack_lines++;
+		return 0;
+	case SPECIAL_CHAIN:
+		if (t->chain == CHAIN_NONE)
+			break;
+		t->counts->stack_traces += t->chain == CHAIN_RECORD;
+		t->counts->stack_lines++;
+		t->chain = CHAIN_FRAMES;
 		return 0;
 	case SPECIAL_NO:
 		break;
@@ -103,7 +123,7 @@ int text_tell_record(struct text *t, size_t lines, uint64_t number)
 	e->line = number;
 	if (!t->counts->records++)
 		section(t, HOST_KIND_TRACE_TEXT);
-	t->in_stack = false;
+	t->chain = CHAIN_RECORD;
 	t->counts->rejoined_records += lines > 1;
 	t->counts->trailing_notes += t->r.note;
 	if (e->damaged)
@@ -121,7 +141,7 @@ static int table(struct text *t, const struct look *l, const char *line, size_t 
 	const struct text_look *look = &l->table;
 	bool row = look->class == TEXT_ROW;
 
-	t->in_stack = false;
+	t->chain = CHAIN_NONE;
 	if (l->match == TEXT_CUT && !look->damaged) {
 		if (!row)
 			return unknown(t, line, len, lines);
@@ -155,7 +175,6 @@ int text_tell(struct text *t, const struct look *l, const char *line, size_t len
 		return 0;
 	case LOOK_RECORD:
 		if (t->r.how == RECORD_STACK) {
-			t->in_stack = true;
 			t->trace_seen = true;
 			t->counts->stack_traces++;
 			return 0;

@@ -9,162 +9,30 @@
 /* A text without anything known in it, of which so much was read and a tenth is no text, is not
  * read to its end. */
 #define ENOUGH_ODD MIB
-#define WRAP_LEAST 40 /* columns of the narrowest terminal */
 
 static bool may_go_on(const struct look *l)
 {
 	return l->match == TEXT_CUT || l->match == TEXT_MORE;
 }
 
-/* What is pending goes out as it is. */
-static int flush(struct text *t, bool last)
+/* Whether the next line begins with @words, behind quote marks. */
+static bool next_begins(const struct text *t, const char *words)
 {
-	struct look l;
-	size_t len = t->pending_len, lines = t->pending_lines;
+	struct source_line next;
+	const char *p, *end;
 
-	if (!t->pending)
-		return 0;
-	t->pending = false;
-	if (t->pending_soft && lines == 1)
-		t->joined[len++] = '='; /* it was no soft break */
-	text_look(t, t->joined, len, last, &l);
-	if (l.what == LOOK_RECORD && l.match == TEXT_CUT && !last)
-		text_look_cut(t, t->joined, len, &l);
-	if (lines > 1 && l.what == LOOK_RECORD && t->pending_soft)
-		t->transport.quoted_printable = true;
-	return text_tell(t, &l, t->joined, len, lines, t->pending_number, last);
-}
-
-static void pend(struct text *t, const struct clean_line *c, size_t width, uint64_t number)
-{
-	memcpy(t->joined, c->at, c->len);
-	t->pending = true;
-	t->pending_soft = c->soft;
-	t->pending_lines = 1;
-	t->pending_number = number;
-	t->pending_len = c->len;
-	t->pending_width = width;
-}
-
-/* Whether @next goes on with a record of any text: it has a value with its name in front, or the
- * line before had no room for its first word. */
-static bool wrapped_here(const struct text *t, const struct clean_line *next)
-{
-	const char *end = next->at + next->len, *p = skip_blanks(next->at, end),
-		   *word = skip(p, end, CHAR_NAME);
-
-	if (p > next->at)
+	if (!source_peek(t->source, &next))
 		return false;
-	return (word > p && word < end && *word == '=') ||
-	       (t->wrap_width && t->pending_width + 1 + (to_blank(p, end) - p) > t->wrap_width);
+	p = next.at;
+	end = p + next.len;
+	while (p < end && (is(*p, CHAR_BLANK) || *p == '>'))
+		p++;
+	return begins(p, end, words);
 }
 
-/* Whether @with, which is the pending line and another, is better than the pending one alone. */
-static bool joins(struct text *t, const struct look *was, const struct look *with,
-		  const struct look *own, const struct clean_line *next, bool soft, bool last)
+static bool at_edge(const struct text *t, const struct source_line *raw)
 {
-	if (with->what == LOOK_SPECIAL || with->what == LOOK_UNKNOWN)
-		return soft && t->transport.quoted_printable && with->what == LOOK_UNKNOWN && !last;
-	if (was->what == LOOK_TABLE)
-		return with->what == LOOK_TABLE && with->match >= TEXT_CUT &&
-		       with->table.class == was->table.class &&
-		       (was->match == TEXT_CUT || soft ||
-			(was->match == TEXT_MORE && !with->table.note));
-	if (was->what == LOOK_UNKNOWN)
-		return soft;
-	if (with->what == LOOK_TABLE)
-		return false;
-	if (with->match == TEXT_NO)
-		return false;
-	if (with->what == LOOK_TASK)
-		return soft;
-	if (was->any)
-		return soft || (own->what != LOOK_TASK && wrapped_here(t, next));
-	if (was->match == TEXT_CUT)
-		return with->match == TEXT_CUT || !t->r.e.damaged || !t->r.note;
-	return !t->r.note && with->damaged == was->damaged && (was->match != TEXT_WHOLE || soft);
-}
-
-/* The pending line with @next behind it, @between them; true: it has become the pending one. */
-static bool try_join(struct text *t, const struct clean_line *next, const char *between, bool soft,
-		     const struct look *was, const struct look *own, size_t width, bool last)
-{
-	size_t n = t->pending_len, room = sizeof(t->trial), add = strlen(between);
-	const char *at = next->at;
-	size_t len = next->len;
-	struct look with;
-
-	if (!soft)
-		for (; len && is(*at, CHAR_BLANK); len--)
-			at++;
-	if (n + add + len + 2 > room)
-		return false;
-	memcpy(t->trial, t->joined, n);
-	memcpy(t->trial + n, between, add);
-	memcpy(t->trial + n + add, at, len);
-	text_look(t, t->trial, n + add + len, last && !next->soft, &with);
-	if (!joins(t, was, &with, own, next, soft, last))
-		return false;
-	if (!soft && with.what == LOOK_RECORD && t->pending_width > t->wrap_width)
-		t->wrap_width = t->pending_width;
-	t->transport.quoted_printable |= t->pending_soft && soft && with.what == LOOK_RECORD;
-	memcpy(t->joined, t->trial, n + add + len);
-	t->pending_len = n + add + len;
-	t->pending_lines++;
-	t->pending_soft = next->soft;
-	t->pending_width = width;
-	return true;
-}
-
-/* The pending line with @next behind it is a record without anything odd. */
-static bool clean_with(struct text *t, const struct clean_line *next, const char *between,
-		       bool last)
-{
-	size_t n = t->pending_len, add = strlen(between);
-	struct look with;
-
-	memcpy(t->trial, t->joined, n);
-	memcpy(t->trial + n, between, add);
-	memcpy(t->trial + n + add, next->at, next->len);
-	text_look(t, t->trial, n + add + next->len, last && !next->soft, &with);
-	return with.what == LOOK_RECORD && with.match != TEXT_NO && !with.damaged && !t->r.note;
-}
-
-/* Terminals wrap at their last column, also inside a word: whether the two make sense only so. */
-static bool broken_word(struct text *t, const struct clean_line *next, bool last)
-{
-	size_t n = t->pending_len;
-
-	if (t->pending_width < WRAP_LEAST || !n || !next->len ||
-	    n + next->len + 3 > sizeof(t->trial) || is(t->joined[n - 1], CHAR_BLANK) ||
-	    is(*next->at, CHAR_BLANK) || clean_with(t, next, " ", last) ||
-	    !clean_with(t, next, "", last))
-		return false;
-	t->word_width = t->pending_width;
-	return true;
-}
-
-/* 1: the line was joined to the pending one. */
-static int join(struct text *t, const struct clean_line *c, size_t width, bool last)
-{
-	struct look was, own;
-	bool blank;
-
-	if (!t->pending)
-		return 0;
-	blank = skip_blanks(c->at, c->at + c->len) == c->at + c->len && !c->soft;
-	if (!blank && (!text_starts(t, c->at, c->len, &own) ||
-		       (t->pending_soft && own.what == LOOK_SPECIAL))) {
-		text_look(t, t->joined, t->pending_len, false, &was);
-		if (t->pending_soft && try_join(t, c, "", true, &was, &own, width, last))
-			return 1;
-		if (!t->pending_soft && broken_word(t, c, last) &&
-		    try_join(t, c, "", true, &was, &own, width, last))
-			return 1;
-		if (try_join(t, c, t->pending_soft ? "= " : " ", false, &was, &own, width, last))
-			return 1;
-	}
-	return flush(t, false);
+	return raw->len >= TEXT_WRAP_LEAST && (raw->len == t->widest || raw->len == t->word_width);
 }
 
 static int slow(struct text *t, const struct source_line *raw, uint64_t number)
@@ -180,11 +48,11 @@ static int slow(struct text *t, const struct source_line *raw, uint64_t number)
 					raw->at[i] != '\r' && raw->at[i] != 0x1b;
 	transport_undo(&t->transport, raw->at, raw->len, &c);
 	if (raw->cut) {
-		ret = flush(t, false);
+		ret = text_flush(t, false);
 		l = (struct look){0};
 		return ret ? ret : text_tell(t, &l, c.at, c.len, 1, number, false);
 	}
-	ret = join(t, &c, raw->len, last);
+	ret = text_join(t, &c, raw, last);
 	if (ret)
 		return ret < 0 ? ret : 0;
 	if (c.soft && last) { /* nothing follows: a = like any other */
@@ -195,13 +63,14 @@ static int slow(struct text *t, const struct source_line *raw, uint64_t number)
 		c.soft = false;
 	}
 	text_look(t, c.at, c.len, last, &l);
+	if (l.what == LOOK_SPECIAL && l.special.cut && at_edge(t, raw) && !next_begins(t, "#P:"))
+		l.special.what = SPECIAL_HEADER; /* of a number */
 	if (last || l.what == LOOK_SPECIAL)
 		return text_tell(t, &l, c.at, c.len, 1, number, last);
-	if (may_go_on(&l) ||
-	    (c.soft && (l.what != LOOK_UNKNOWN || t->transport.quoted_printable)) ||
-	    (l.what == LOOK_RECORD && l.match == TEXT_WHOLE &&
-	     (t->r.any || raw->len == t->word_width))) {
-		pend(t, &c, raw->len, number);
+	if (may_go_on(&l) || c.soft ||
+	    (l.what == LOOK_RECORD && l.match == TEXT_WHOLE && t->r.any) ||
+	    (l.match == TEXT_WHOLE && at_edge(t, raw))) {
+		text_pend(t, &c, raw, number);
 		return 0;
 	}
 	if (c.soft) {
@@ -245,6 +114,32 @@ static bool next_is_value(const struct text *t)
 	return q > p && q < end && *q == '=';
 }
 
+/* Whether the next line may be the rest of one that a terminal wrapped: not if it is indented, or
+ * has a CPU's column. */
+static bool next_is_rest(const struct text *t)
+{
+	struct source_line next;
+	const char *p, *end;
+
+	if (!source_peek(t->source, &next) || !next.len || is(*next.at, CHAR_BLANK))
+		return false;
+	end = next.at + (next.len < TEXT_COMM_MAX + 16 ? next.len : TEXT_COMM_MAX + 16);
+	p = memchr(next.at, '[', end - next.at);
+	return !p || end - p < 5 || !is(p[1], CHAR_DIGIT) || !is(p[3], CHAR_DIGIT) || p[4] != ']';
+}
+
+/* A comm that transport may have touched, or with something in front of it. */
+static bool odd_comm(const struct host_event *e)
+{
+	uint8_t all = 0;
+
+	if (e->comm.len > 2 && (*e->comm.at == '=' || e->comm.at[1] == ' ' || e->comm.at[2] == ' '))
+		return true;
+	for (size_t i = 0; i < e->comm.len; i++)
+		all |= (uint8_t)e->comm.at[i];
+	return all & 0x80;
+}
+
 /* A clean record. 1: it was told. */
 static inline int fast(struct text *t, const struct source_line *raw, uint64_t number)
 {
@@ -255,14 +150,15 @@ static inline int fast(struct text *t, const struct source_line *raw, uint64_t n
 	if (len && line[len - 1] == '\r')
 		len--;
 	if (t->pending || !raw->newline || !len || *line == '>' || *line == '[' || *line == '#' ||
-	    *line == '^' || line[len - 1] == '=' || raw->len == t->word_width)
+	    *line == '^' || line[len - 1] == '=' || (at_edge(t, raw) && next_is_rest(t)))
 		return 0;
 	record_read(&t->names, line, len, &t->r);
-	if (t->r.how != RECORD_WHOLE || t->r.note || raw->cut)
+	if (t->r.how != RECORD_WHOLE || t->r.note || raw->cut || odd_comm(&t->r.e))
 		return 0;
 	if (t->r.any ? t->wrap_width || t->transport.quoted_printable || next_is_value(t)
 		     : t->r.more[0] && next_goes_on(t))
 		return 0;
+	t->transport.open = false;
 	ret = text_tell_record(t, 1, number);
 	return ret < 0 ? ret : 1;
 }
@@ -287,6 +183,8 @@ static int read_all(struct text *t)
 				return 0;
 		}
 		t->ends_in_line = !line.newline;
+		if (line.len > t->widest)
+			t->widest = line.len;
 		ret = fast(t, &line, number);
 		if (!ret)
 			ret = slow(t, &line, number);
@@ -294,7 +192,7 @@ static int read_all(struct text *t)
 			return ret;
 	}
 	if (ret == 0 || ret == KVMSIM_EPARSE) {
-		int end = flush(t, t->ends_in_line);
+		int end = text_flush(t, t->ends_in_line);
 
 		ret = end < 0 ? end : ret;
 	}
@@ -322,6 +220,12 @@ static int refuse(struct text *t)
 		return kvmsim_err(t->errors, KVMSIM_EPARSE, "%s: empty", t->name);
 	}
 	r->refusal = HOST_NO_KVM_CONTENT;
+	if (t->nameless)
+		return kvmsim_err(
+			t->errors, KVMSIM_EPARSE,
+			"%s: a trace with ftrace's option raw or hex on, which leaves out the "
+			"names of events and all fields: record it again with both off",
+			t->name);
 	return kvmsim_err(
 		t->errors, KVMSIM_EPARSE,
 		"%s: none of its %llu lines is a record of a trace or a row of a known table",

@@ -8,8 +8,8 @@
 #include "traces/host/transport.h"
 #include "traces/tables/tables.h"
 
-/* What the files of the text engine share: text.c reads, look.c says what a line is, tell.c counts
- * it and hands it on. */
+/* What the files of the text engine share: text.c reads, look.c says what a line is, join.c undoes
+ * wraps, tell.c counts it and hands it on. */
 
 enum look_what {
 	LOOK_UNKNOWN,
@@ -23,13 +23,15 @@ struct look {
 	enum look_what what;
 	enum text_match match;
 	bool any, damaged; /* of a record, as struct record has them */
+	bool bare;	   /* of a record: in front of its name is no task */
 	struct special_line special;
 	struct text_look table;
 	const struct text_format *format;
 };
 
-#define TEXT_COMMS    16 /* of tasks seen last, by tid */
-#define TEXT_COMM_MAX 24
+#define TEXT_WRAP_LEAST 40 /* columns of the narrowest terminal */
+#define TEXT_COMMS	16 /* of tasks seen last, by tid */
+#define TEXT_COMM_MAX	24
 
 struct text {
 	struct source *source;
@@ -53,15 +55,20 @@ struct text {
 	uint64_t pending_number; /* of its first physical line */
 	size_t pending_len;
 	size_t pending_width; /* bytes of its last physical line */
+	bool pending_blank;   /* that ended in a blank */
+	bool pending_vague;   /* it goes on, but two ways of joining give two results */
 	char joined[2 * SOURCE_MAX_LINE + 64], trial[2 * SOURCE_MAX_LINE + 64];
 
 	const struct text_format *last_format;
 	size_t wrap_width;	      /* the widest line that was wrapped; 0: none was */
 	size_t word_width;	      /* of lines that a terminal wrapped inside a word; 0: none */
+	size_t widest;		      /* of all lines so far: a terminal wraps there */
+	bool words_kept;	      /* lines were wrapped where a word did not fit */
 	uint64_t have[HOST_N_EVENTS]; /* fields that records of the event had */
 	bool ends_in_line;	      /* the last line read has no newline */
-	bool in_stack;
-	bool trace_seen;    /* a line that only a trace has */
+	enum { CHAIN_NONE, CHAIN_RECORD, CHAIN_FRAMES } chain; /* what the line before was */
+	bool trace_seen;				       /* a line that only a trace has */
+	bool nameless;	    /* lines of ftrace's options raw or hex, which print no names */
 	uint64_t odd_bytes; /* of no text */
 	uint64_t progress_at;
 	struct {
@@ -77,6 +84,14 @@ void text_look(struct text *t, const char *line, size_t len, bool last, struct l
 void text_look_cut(struct text *t, const char *line, size_t len, struct look *l);
 /* Whether the line begins something itself, whatever it might go on with. */
 bool text_starts(struct text *t, const char *line, size_t len, struct look *l);
+
+/* The line may go on: it waits for the next, as the pending one. */
+void text_pend(struct text *t, const struct clean_line *c, const struct source_line *raw,
+	       uint64_t number);
+/* 1: the line was joined to the pending one; 0: it stands alone, and what was pending is told. */
+int text_join(struct text *t, const struct clean_line *c, const struct source_line *raw, bool last);
+/* What is pending goes out as it is. */
+int text_flush(struct text *t, bool last);
 
 /* Counts and hands on the line, which took @lines physical lines from @number on. */
 int text_tell(struct text *t, const struct look *l, const char *line, size_t len, size_t lines,

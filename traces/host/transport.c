@@ -38,16 +38,36 @@ static bool plain(const char *p, const char *end)
 	return true;
 }
 
+/* Bytes of a character in UTF-8 that begins with @lead; 1: it is none. */
+static unsigned utf8_bytes(int lead)
+{
+	return lead >= 0xc2 && lead < 0xe0   ? 2
+	       : lead >= 0xe0 && lead < 0xf0 ? 3
+	       : lead >= 0xf0 && lead < 0xf5 ? 4
+					     : 1;
+}
+
 static size_t blanks(char *p, size_t len)
 {
 	const uint8_t *from = (const uint8_t *)p, *end = from + len;
 	char *to = p;
 
 	while (from < end) {
-		unsigned n = *from == '\t' ? 0 : blank_bytes(from, end);
+		unsigned n = *from == '\t' ? 0 : blank_bytes(from, end), more = 1;
 
-		*to++ = n ? ' ' : (char)*from;
-		from += n ? n : 1;
+		if (n) {
+			*to++ = ' ';
+			from += n;
+			continue;
+		}
+		/* a byte inside of a character is no blank, whatever it is in Latin-1 */
+		n = utf8_bytes(*from);
+		while (more < n && more < (size_t)(end - from) && from[more] >> 6 == 2)
+			more++;
+		n = more == n ? n : 1;
+		memmove(to, from, n);
+		to += n;
+		from += n;
 	}
 	return to - p;
 }
@@ -69,9 +89,37 @@ static int coded(const char *p, const char *end)
 	return high < 16 && low < 16 ? high << 4 | low : -1;
 }
 
+/* The bytes of a character beyond ASCII that "=C2=A0" at @p stands for; 0: it is none. */
+static unsigned coded_utf8(const char *p, const char *end)
+{
+	unsigned n = utf8_bytes(coded(p, end)), i = 1;
+
+	while (i < n && coded(p + 3 * i, end) >> 6 == 2)
+		i++;
+	return n > 1 && i == n ? n : 0;
+}
+
+/* Whether something shows that a line is coded: =3D, a character beyond ASCII, or a blank at its
+ * end behind what is no field's name ("6=20", but not "pid=20"). */
+static bool shows_code(const char *line, const char *end)
+{
+	const char *p = line, *w = end - 3;
+
+	while ((p = memchr(p, '=', end - p))) {
+		if (coded(p, end) == '=' || coded_utf8(p, end))
+			return true;
+		p++;
+	}
+	if (end - line < 4 || (coded(w, end) != ' ' && coded(w, end) != '\t'))
+		return false;
+	for (p = w; p > line && is(p[-1], CHAR_NAME); p--)
+		;
+	return p == w || is(*p, CHAR_DIGIT) || (p > line && !is(p[-1], CHAR_BLANK));
+}
+
 /*
- * Decodes =3D and blanks, no-break ones, too. @all: every =XX, in a text whose every = should be
- * one.
+ * Decodes =3D, blanks and characters beyond ASCII. @all: every =XX, in a text whose every = should
+ * be one.
  */
 static size_t decode(char *p, size_t len, bool all)
 {
@@ -80,10 +128,11 @@ static size_t decode(char *p, size_t len, bool all)
 
 	while (from < end) {
 		int c = coded(from, end);
+		unsigned n = coded_utf8(from, end);
 
-		if (c == 0xc2 && coded(from + 3, end) == 0xa0) {
-			*to++ = ' ';
-			from += 6;
+		if (n) {
+			for (; n; n--, from += 3)
+				*to++ = (char)coded(from, end);
 		} else if (c >= 0 && (all || c == '=' || c == ' ' || c == '\t')) {
 			*to++ = (char)c;
 			from += 3;
@@ -143,6 +192,7 @@ static const char *front(const char *p, const char *end)
 void transport_undo(struct transport *t, const char *line, size_t len, struct clean_line *out)
 {
 	const char *end = line + len;
+	const char *from;
 	bool equals;
 
 	while (end > line && end[-1] == '\r')
@@ -156,7 +206,7 @@ void transport_undo(struct transport *t, const char *line, size_t len, struct cl
 	out->soft = end > line && end[-1] == '=';
 	if (out->soft)
 		end--;
-	equals = memmem(line, end - line, "=3D", 3);
+	equals = shows_code(line, end);
 	if (equals || (t->quoted_printable && memchr(line, '=', end - line))) {
 		len = end - line;
 		if (line != t->line)
@@ -166,7 +216,11 @@ void transport_undo(struct transport *t, const char *line, size_t len, struct cl
 		end = line + blanks(t->line, len);
 		t->quoted_printable = true;
 	}
-	line = front(line, end);
+	/* a soft break splits what is one line, so that what follows has nothing in front */
+	from = line;
+	if (!t->open)
+		line = front(line, end);
+	t->open = out->soft && line == from;
 	while (end > line && is(end[-1], CHAR_BLANK) && !out->soft)
 		end--;
 	out->at = line;

@@ -10,6 +10,7 @@
 /* What mail, terminals and logs did to a line, undone. */
 struct transport {
 	bool quoted_printable; /* the text was seen to be */
+	bool open;	       /* the line before ended in a = and had nothing in front */
 	char line[SOURCE_MAX_LINE + 16];
 };
 

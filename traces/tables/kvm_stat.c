@@ -149,7 +149,7 @@ static struct parsed title(struct host_text line)
 static bool heading(struct scan *s, struct parsed *p)
 {
 	bool guests = s->n > 1 && text_is(s->w[0], "Guest") && text_is(s->w[1], "Name");
-	bool percent = false, rate = false, total = false;
+	bool percent = false, rate = false, total = false, foreign = false;
 
 	if (!guests && !text_is(s->w[0], "Event"))
 		return false;
@@ -162,10 +162,13 @@ static bool heading(struct scan *s, struct parsed *p)
 			total = true;
 		else if (!scan_foreign(s->w[i]))
 			return false;
+		else
+			foreign = true;
 	}
 	p->what = HEADING;
 	p->layout = percent ? KVM_STAT_TOTAL_PERCENT_RATE : KVM_STAT_TOTAL_CURRENT;
 	p->look = text_found(rate && total ? TEXT_WHOLE : TEXT_CUT, TEXT_HEADING);
+	p->look.damaged = foreign && rate && total;
 	return true;
 }
 

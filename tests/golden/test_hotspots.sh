@@ -167,6 +167,12 @@ ok 'no file is left of it' [ ! -e "$dir/none.json" ]
 printf ' x-1 [000] d.... 1.000000: sched_waking: comm=y pid=2 prio=120 target_cpu=000\n' >"$dir/others"
 bad 'nothing of KVM' 3 hotspots "$dir/others"
 bad 'no such file' 3 hotspots "$dir/nowhere"
+# one line without an end
+for verb in hotspots info 'export --csv' converge; do
+	# shellcheck disable=SC2086
+	bad "$verb of what has no end" 3 $verb /dev/zero
+	ok 'it is no text' says '^kvmsim: /dev/zero: a line that is longer than 1 GiB: not text' err
+done
 bad 'a range that is none' 2 hotspots "$text" --range 5-4
 bad 'nor this' 2 hotspots "$text" --range ram=-5-9
 bad 'two forms' 2 export "$text" --csv --folded

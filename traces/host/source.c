@@ -241,9 +241,16 @@ bool source_peek(const struct source *s, struct source_line *line)
 	return true;
 }
 
+static int endless(const struct source *s)
+{
+	return kvmsim_err(s->errors, KVMSIM_EPARSE,
+			  "%s: a line that is longer than %u GiB: not text; its rest is not read",
+			  s->name, SOURCE_ENDLESS >> 30);
+}
+
 int source_next(struct source *s, struct source_line *line)
 {
-	size_t start;
+	size_t start, passed = 0;
 
 	if (!s->started) {
 		const void *head;
@@ -265,9 +272,10 @@ int source_next(struct source *s, struct source_line *line)
 		size_t keep = start + SOURCE_MAX_LINE;
 
 		s->given += s->len - keep;
+		passed += s->len - keep;
 		s->len = keep;
 		s->sought = keep;
-		int ret = more(s);
+		int ret = passed < SOURCE_ENDLESS ? more(s) : endless(s);
 
 		if (ret) {
 			s->ended = true;

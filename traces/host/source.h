@@ -19,6 +19,9 @@ struct source;
 
 /* A line that is longer than this is cut there; its rest is passed over. */
 #define SOURCE_MAX_LINE (1u << 16)
+/* One that is longer than this ends the reading: /dev/zero has no other end. Holes of crashed
+ * machines are shorter. */
+#define SOURCE_ENDLESS (1u << 30)
 
 struct source_line {
 	const char *at;
@@ -38,7 +41,8 @@ int source_head(struct source *s, const void **head);
 bool source_packed(const struct source *s);
 
 /* The next line, valid until the next call. 1, 0 at the end, KVMSIM_EIO, KVMSIM_EPARSE (a
- * directory, a packed stream that is damaged or cut short, after what can be unpacked),
+ * directory, a line longer than SOURCE_ENDLESS, a packed stream that is damaged or cut short, after
+ * what can be unpacked),
  * KVMSIM_EINTR, KVMSIM_ENOMEM. */
 int source_next(struct source *s, struct source_line *line);
 /* The line after the one that source_next() gave, without going on to it; false: there is none. */

@@ -317,8 +317,6 @@ static int judge_trace(struct trace_dirty *dirty, const char *path, const struct
 				  "kvm_dirty_ring_push: record tracefs --purpose mmu has them); "
 				  "a recorded guest is run with --dirty and --profile",
 			path);
-	if (err == KVMSIM_EINTR)
-		return kvmsim_err(&cli_errors, err, "interrupted");
 	return err ? err : trace_dirty_report(&r, path, format);
 }
 
@@ -352,6 +350,8 @@ int converge_rounds(const char *path, const struct rounds_goal *goal, enum round
 	rounds_result_free(&r);
 	trace_dirty_free(dirty);
 	tables_free(&t);
+	if (err == KVMSIM_EINTR)
+		kvmsim_err(&cli_errors, err, "interrupted");
 	if (err && !read)
 		return cli_input_exit_code(err);
 	if (!err && strict && !converges)

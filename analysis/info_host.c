@@ -123,6 +123,8 @@ static int read_all(const char *path, const struct info_host_args *a, const stru
 			json_print(facts_refusal_json(path, &result), stdout);
 		return EXIT_INPUT;
 	}
+	if (err == KVMSIM_EINTR)
+		kvmsim_err(&cli_errors, err, "interrupted");
 	if (err)
 		return cli_input_exit_code(err);
 	err = print(&h, f, a);

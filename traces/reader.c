@@ -45,16 +45,6 @@ int reader_get(const struct trace_reader *r, uint64_t offset, void *buf, size_t 
 
 /* ---- opening ---- */
 
-static ssize_t read_some(int fd, void *buf, size_t len)
-{
-	ssize_t n;
-
-	do
-		n = read(fd, buf, len);
-	while (n < 0 && errno == EINTR);
-	return n;
-}
-
 static bool is_text(const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -103,7 +93,7 @@ static int spool(struct trace_reader *r, const void *head, size_t len)
 				  strerror(errno));
 	if (len)
 		memcpy(r->stored, head, len);
-	while (n || (n = read_some(r->fd, r->stored, sizeof(r->stored))) > 0) {
+	while (n || (n = read(r->fd, r->stored, sizeof(r->stored))) > 0) {
 		size_t have = size + n < 8 ? size + n : 8;
 
 		if (size < 8) {
@@ -118,6 +108,10 @@ static int spool(struct trace_reader *r, const void *head, size_t len)
 			break;
 		size += n;
 		n = 0;
+	}
+	if (n < 0 && errno == EINTR) { /* only a handler without SA_RESTART does that */
+		fclose(tmp);
+		return KVMSIM_EINTR;
 	}
 	if (n || fflush(tmp)) {
 		kvmsim_err(r->errors, KVMSIM_EIO, "%s: offset %llu: %s: %s", r->name,
@@ -235,7 +229,9 @@ int trace_open(const char *path, const struct kvmsim_errsink *errors, struct tra
 
 	*out = NULL;
 	if (fd < 0)
-		return kvmsim_err(errors, KVMSIM_EIO, "%s: cannot open: %s", name, strerror(errno));
+		return errno == EINTR ? KVMSIM_EINTR
+				      : kvmsim_err(errors, KVMSIM_EIO, "%s: cannot open: %s", name,
+						   strerror(errno));
 	return open_reader(fd, name, NULL, 0, errors, out);
 }
 
@@ -392,6 +388,16 @@ int trace_source(struct trace_reader *r, uint32_t vcpu, struct op_source *out)
 	*out = (struct op_source){
 		.next = source_next, .rewind = source_rewind, .ctx = &r->vcpu[vcpu]};
 	return 0;
+}
+
+static ssize_t read_some(int fd, void *buf, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, buf, len);
+	while (n < 0 && errno == EINTR);
+	return n;
 }
 
 int trace_checksum(const char *path, uint64_t *out)

@@ -64,7 +64,7 @@ struct trace_reader;
  * succeeds). What is no regular file is first copied to an unnamed temporary one. @errors must
  * outlive the reader. Memory: one block per vCPU that is read and 20 bytes per block of the file.
  * Errors: KVMSIM_EIO (no such file, too), KVMSIM_EPARSE (not a trace; the offset), KVMSIM_EVERSION,
- * KVMSIM_ENOMEM. */
+ * KVMSIM_ENOMEM, KVMSIM_EINTR (a handled signal came while a pipe was waited for). */
 int trace_open(const char *path, const struct kvmsim_errsink *errors, struct trace_reader **out);
 void trace_close(struct trace_reader *r);
 const struct trace_meta *trace_meta(const struct trace_reader *r);

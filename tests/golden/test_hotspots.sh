@@ -179,6 +179,20 @@ bad 'two forms' 2 export "$text" --csv --folded
 bad 'no form' 2 export "$text"
 bad 'no such folder' 4 export "$text" --perfetto "$dir/none/x.json"
 
+# A pipe that nobody writes to: an interrupt ends the waiting. In scripts SIGINT is ignored; SIGTERM is the same.
+mkfifo "$dir/fifo"
+for verb in hotspots 'export --csv' converge 'replay --dirty mask --profile unit'; do
+	# shellcheck disable=SC2086
+	"$kvmsim" $verb "$dir/fifo" >"$dir/out" 2>"$dir/err" &
+	pid=$!
+	catching $pid
+	kill -TERM $pid
+	wait $pid
+	ok "$verb: interrupted" [ $? -eq 130 ]
+	ok "$verb: which is all it says" says '^kvmsim: interrupted$' err
+	ok "$verb: in one line" one_line
+done
+
 # ---- a native trace without events ----
 run 3 hotspots "$trace"
 ok 'a native trace of ops has none' [ "$code" -eq 3 ]

@@ -52,6 +52,8 @@ int host_read(const char *path, const struct host_opts *opts, const struct host_
 	if (!strcmp(path, "-"))
 		return read_open(STDIN_FILENO, "stdin", opts, sink, errors, result);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == EINTR) /* only a handler without SA_RESTART does that */
+		return KVMSIM_EINTR;
 	if (fd < 0)
 		return kvmsim_err(errors, KVMSIM_EIO, "%s: %s", path, strerror(errno));
 	ret = read_open(fd, path, opts, sink, errors, result);

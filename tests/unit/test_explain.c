@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#ifdef __x86_64__
+#include <asm/svm.h>
+#include <asm/vmx.h>
+#endif
+#include <ctype.h>
+#include <linux/kvm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/explain.h"
 #include "tests/unit/harness.h"
+#include "traces/host/exit_reasons.h"
 
 /*
  * Expected: names and bits by Intel's manual, volume 3, 4.7 and table 28-7, AMD's, volume
@@ -348,6 +355,95 @@ static void stopped(void)
 	remove(path);
 }
 
+/* The kernel's own tables, from the headers that it gives to programs: every exit that they have is
+ * here by that number, and is told under that name. */
+#ifdef __x86_64__
+struct header_exit {
+	uint64_t reason;
+	const char *name;
+};
+static const struct header_exit vmx_header[] = {VMX_EXIT_REASONS};
+static const struct header_exit svm_header[] = {SVM_EXIT_REASONS};
+
+static void as_the_header(enum exit_isa isa, const struct header_exit *e)
+{
+	struct host_text name = exit_reason_name(isa, (uint32_t)e->reason);
+	uint32_t number = 0;
+	const struct explain_infos none = {0};
+	bool found = false;
+	char upper[64];
+	json_t *o;
+	size_t n = strlen(e->name);
+
+	CU_ASSERT_FATAL(n < sizeof(upper));
+	for (size_t i = 0; i <= n; i++)
+		upper[i] = (char)toupper((unsigned char)e->name[i]);
+	if (name.len != n || memcmp(name.at, upper, n) != 0)
+		printf("%s: here 0x%llx is %.*s\n", upper, (unsigned long long)e->reason,
+		       (int)name.len, name.len ? name.at : "");
+	CU_ASSERT(name.len == n && !memcmp(name.at, upper, n));
+	CU_ASSERT(exit_reason_number(isa, upper, &number) && number == (uint32_t)e->reason);
+	o = explain_exit(upper, isa, &none, &found);
+	CU_ASSERT(found);
+	CU_ASSERT_PTR_NOT_NULL(o);
+	json_decref(o);
+}
+
+static void exits_of_the_header(void)
+{
+	for (size_t i = 0; i < sizeof(vmx_header) / sizeof(*vmx_header); i++)
+		as_the_header(EXIT_ISA_VMX, &vmx_header[i]);
+	for (size_t i = 0; i < sizeof(svm_header) / sizeof(*svm_header); i++)
+		as_the_header(EXIT_ISA_SVM, &svm_header[i]);
+}
+#else
+static void exits_of_the_header(void)
+{
+	test_skip("the headers of this machine have no exits of VMX and SVM");
+}
+#endif
+
+static void userspace_exits_of_the_header(void)
+{
+#define E(name)                                                                                    \
+	{                                                                                          \
+		KVM_EXIT_##name, "KVM_EXIT_" #name                                                 \
+	}
+	static const struct {
+		uint32_t number;
+		const char *name;
+	} of[] = {E(UNKNOWN),
+		  E(EXCEPTION),
+		  E(IO),
+		  E(HYPERCALL),
+		  E(DEBUG),
+		  E(HLT),
+		  E(MMIO),
+		  E(IRQ_WINDOW_OPEN),
+		  E(SHUTDOWN),
+		  E(FAIL_ENTRY),
+		  E(INTR),
+		  E(SET_TPR),
+		  E(TPR_ACCESS),
+		  E(NMI),
+		  E(INTERNAL_ERROR),
+		  E(SYSTEM_EVENT),
+		  E(IOAPIC_EOI),
+		  E(HYPERV),
+		  E(X86_RDMSR),
+		  E(X86_WRMSR),
+		  E(DIRTY_RING_FULL),
+		  E(AP_RESET_HOLD),
+		  E(X86_BUS_LOCK),
+		  E(XEN)};
+#undef E
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct host_text name = userspace_exit_name(of[i].number);
+
+		CU_ASSERT(name.len == strlen(of[i].name) && !memcmp(name.at, of[i].name, name.len));
+	}
+}
+
 static CU_TestInfo tests[] = {
 	{"names of bits", bit_names},
 	{"codes that no processor makes", impossible_codes},
@@ -356,6 +452,8 @@ static CU_TestInfo tests[] = {
 	{"sptes", sptes},
 	{"an MMIO spte's generation", mmio_generation},
 	{"forms by exits", forms_by_exits},
+	{"exits as the kernel's headers have them", exits_of_the_header},
+	{"exits to user space, too", userspace_exits_of_the_header},
 	{"stopped by who takes the events", stopped},
 	CU_TEST_INFO_NULL,
 };

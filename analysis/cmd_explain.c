@@ -19,7 +19,7 @@ const struct verb verb_explain = {
 	.usage = "explain error_code CODE [--pf|--ept|--npf] [--json]\n"
 		 "       kvmsim explain exit NAME|NUMBER [INFO1 [INFO2]] [--vmx|--svm] [--json]\n"
 		 "       kvmsim explain spte VALUE [--pf|--ept|--npf] [--json]\n"
-		 "       kvmsim explain LINE|- [--json]\n"
+		 "       kvmsim explain [event] LINE|- [--json]\n"
 		 "Decodes numbers of KVM's events with the manuals' names, and says what KVM does "
 		 "with them.\n"
 		 "CODE is what kvm_page_fault prints, VALUE an entry of a shadow or nested page "
@@ -365,6 +365,15 @@ static int explain_run(const struct verb *verb, int argc, char **argv)
 	if (isas)
 		return cli_usage(verb,
 				 "--vmx and --svm are not for lines, which say it themselves");
+	if (!strcmp(argv[0], "event")) {
+		argv++;
+		if (!--n)
+			return cli_usage(verb, "event: a name, or a line of a trace is expected");
+		json_t *o = n == 1 ? explain_event_name(argv[0]) : NULL;
+
+		if (o)
+			return finish(o, a.json);
+	}
 	cli_catch_signals();
 	return lines(n, argv, a.json);
 }

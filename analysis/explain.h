@@ -64,6 +64,8 @@ void explain_field(json_t *fields, const char *bits, const char *name, uint64_t 
 		   const char *meaning);
 json_t *explain_new(const char *what, const char *value);
 
+/* What an event of that name is; NULL: no kernel has it, or no memory. */
+json_t *explain_event_name(const char *name);
 /* Hands @each every event of the trace or text at @path ("-": stdin), explained; it drops the
  * reference, and ends the reading by a negative value. Of a page fault the form of its code is
  * known where the same thread's exit came just before. Errors: those of host_read() and @each;

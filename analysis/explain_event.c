@@ -270,11 +270,36 @@ static const char *says_of(const struct host_event *e)
 	return words[e->id].says;
 }
 
+static void put_words(json_t *o, const struct host_event *e)
+{
+	const char *says = says_of(e);
+
+	if (says)
+		json_put(o, "says", json_string(says));
+	if (says && says == words[e->id].says)
+		json_put(o, "kvmsim",
+			 json_string(words[e->id].model ? words[e->id].model : "not modelled"));
+}
+
+json_t *explain_event_name(const char *name)
+{
+	const struct host_event e = {.id = host_event_find(name, strlen(name))};
+	json_t *o;
+
+	if (e.id == HOST_OTHER || e.id == HOST_UNKNOWN_KVM)
+		return NULL;
+	o = explain_new(name, "");
+	put_words(o, &e);
+	if (e.id == HOST_kvm_exit) /* in a record the exit has the words */
+		json_put(o, "says",
+			 json_string("The vCPU left the guest; why, explain exit REASON tells."));
+	return o;
+}
+
 static int on_event(void *ctx, const struct host_event *e)
 {
 	struct reading *r = ctx;
 	char name[NAME_BYTES];
-	const char *says;
 	json_t *o;
 
 	r->any = true;
@@ -284,12 +309,7 @@ static int on_event(void *ctx, const struct host_event *e)
 	if (e->line)
 		json_put(o, "line", json_u64(e->line));
 	json_put(o, "fields", fields_of(e));
-	says = says_of(e);
-	if (says)
-		json_put(o, "says", json_string(says));
-	if (says && says == words[e->id].says)
-		json_put(o, "kvmsim",
-			 json_string(words[e->id].model ? words[e->id].model : "not modelled"));
+	put_words(o, e);
 	if (e->id == HOST_kvm_exit || e->id == HOST_kvm_entry)
 		note_exit(r, e);
 	if (e->id == HOST_kvm_exit || e->id == HOST_kvm_nested_vmexit ||

@@ -195,4 +195,15 @@ if [ -w /dev/full ]; then
 		"$1" explain - >/dev/full 2>/dev/null; [ $? -eq 4 ]' - "$kvmsim"
 fi
 ok 'nothing on standard input' sh -c '"$1" explain - </dev/null 2>/dev/null; [ $? -eq 3 ]' - "$kvmsim"
+# Every event by its name alone, and lines with the word in front.
+for e in $(sed -nE 's/^HOST_(EVENT|REST)\((.*)\)$/\2/p' "$(dirname "$0")/../../traces/host/events.def"); do
+	ok "event $e" run 0 explain event "$e"
+	ok "event $e: words" [ "$(wc -l <"$dir/out")" -gt 1 ]
+done
+ok 'event: a line' says event 'kvm_page_fault: vcpu 0 rip 0x4 address 0x5000 error_code 0x18a' <<'W'
+kvm_page_fault
+A store to a page that is mapped read-only.
+W
+bad 'event: of no kernel' 3 explain event kvm_wonder
+bad 'event: none' 2 explain event
 the_end

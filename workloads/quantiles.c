@@ -36,25 +36,43 @@ bool quantiles_init(struct quantiles *q, const uint64_t knot[QUANTILES_KNOTS], u
 	q->early = part > ONE / 2;
 	part = q->early ? 2 * (ONE - part) : ONE - 2 * part;
 	q->bend = part < ONE ? (uint32_t)part : UINT32_MAX;
+	part = q->early ? q->bend : ONE - q->bend;
+	q->inverse = part > 1 ? UINT64_MAX / part : UINT64_MAX;
 	return true;
 }
 
+/* Of a thousandth the knot above it. */
+static const uint8_t knot_above[1000] = {
+	[0 ... 99] = 1,	   [100 ... 249] = 2, [250 ... 499] = 3, [500 ... 749] = 4,
+	[750 ... 899] = 5, [900 ... 989] = 6, [990 ... 998] = 7, [999] = 8,
+};
+
+/* 2^32 by the thousandths from the knot before, rounded down: never past the knot. */
+#define INVERSE(from, to) (uint32_t)(ONE / ((to) - (from)))
+static const uint32_t width_inverse[QUANTILES_KNOTS] = {
+	0,
+	INVERSE(0, 100),
+	INVERSE(100, 250),
+	INVERSE(250, 500),
+	INVERSE(500, 750),
+	INVERSE(750, 900),
+	INVERSE(900, 990),
+	INVERSE(990, 999),
+	UINT32_MAX,
+};
+
+/* Called for each acquisition: multiplications instead of divisions. */
 uint64_t quantiles_value(const struct quantiles *q, uint64_t u)
 {
 	unsigned __int128 thousandths = (unsigned __int128)u * 1000;
-	unsigned whole = (unsigned)(thousandths >> 64);
-	size_t i = 1;
-	uint64_t at, part, height;
-
-	while (whole >= quantiles_at[i])
-		i++;
+	unsigned whole = (unsigned)(thousandths >> 64), i = knot_above[whole];
 	/* How far between the knots, of 2^32. */
-	at = (((uint64_t)(whole - quantiles_at[i - 1]) << 32) | (uint64_t)thousandths >> 32) /
-	     (unsigned)(quantiles_at[i] - quantiles_at[i - 1]);
-	height = q->knot[i] - q->knot[i - 1];
-	if (q->early)
-		part = at < q->bend ? (at << 32) / q->bend : ONE;
-	else
-		part = at < q->bend ? 0 : ((at - q->bend) << 32) / (ONE - q->bend);
+	uint64_t past = (uint64_t)(whole - quantiles_at[i - 1]) << 32 | (uint64_t)thousandths >> 32;
+	uint64_t at = (uint64_t)((unsigned __int128)past * width_inverse[i] >> 32);
+	uint64_t height = q->knot[i] - q->knot[i - 1], part;
+
+	if (q->early ? at >= q->bend : at < q->bend)
+		return q->knot[q->early ? i : i - 1];
+	part = (uint64_t)((unsigned __int128)(q->early ? at : at - q->bend) * q->inverse >> 32);
 	return q->knot[i - 1] + (uint64_t)(((unsigned __int128)height * part + ONE / 2) >> 32);
 }

@@ -20,6 +20,7 @@ struct quantiles {
 	uint64_t knot[QUANTILES_KNOTS]; /* minimum, 10, 25, 50, 75, 90, 99, 99.9%, maximum */
 	uint32_t bend;			/* where between two knots, of 2^32 */
 	bool early;			/* rises up to there; else from there on */
+	uint64_t inverse;		/* of the part in which it rises, 2^64 by that of 2^32 */
 };
 
 /* In thousandths. */

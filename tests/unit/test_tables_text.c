@@ -95,7 +95,64 @@ static void check(const struct tables *t, const struct host_counts *c)
 	CU_ASSERT_EQUAL(t->round[0].elapsed_s.value, 201);
 }
 
-static void read_back(const char *quote, size_t width)
+/* Breaks @line behind @width bytes, as terminals do. */
+static void put_broken(FILE *f, const char *line, size_t width)
+{
+	for (; strlen(line) > width; line += width)
+		fprintf(f, "%.*s\n", (int)width, line);
+	fprintf(f, "%s\n", line);
+}
+
+/* No number is wrong; returns the rows that are there. */
+static unsigned check_broken(const struct tables *t)
+{
+	unsigned rows = 0;
+
+	for (size_t i = 0; i < t->n_kvm_stat; i++)
+		for (size_t j = 0; j < t->kvm_stat[i].n_rows; j++) {
+			const struct kvm_stat_row *r = &t->kvm_stat[i].row[j];
+			bool exit = !strcmp(r->name, "kvm_exit"),
+			     entry = !strcmp(r->name, "kvm_entry");
+
+			CU_ASSERT_EQUAL(r->total, exit ? 1500 : entry ? 1000 : 500);
+			CU_ASSERT_EQUAL(r->percent.value, exit ? 600 : entry ? 400 : 333);
+			CU_ASSERT(!r->rate.there || r->rate.value == (exit    ? 300
+								      : entry ? 0
+									      : 100));
+			rows++;
+		}
+	for (size_t i = 0; i < t->n_perf_kvm; i++)
+		for (size_t j = 0; j < t->perf_kvm[i].n_rows; j++, rows++) {
+			CU_ASSERT_EQUAL(t->perf_kvm[i].row[j].samples.value, 300);
+			CU_ASSERT_EQUAL(t->perf_kvm[i].row[j].max_us.value, 1225);
+			CU_ASSERT_EQUAL(t->perf_kvm[i].row[j].avg_us.value, 300);
+			CU_ASSERT_EQUAL(t->perf_kvm[i].row[j].dev_pct.value, 150);
+		}
+	for (size_t i = 0; i < t->n_locks; i++, rows++) {
+		CU_ASSERT_EQUAL(t->lock[i].total_ns, 1500000);
+		CU_ASSERT_EQUAL(t->lock[i].avg_ns, 83100);
+		CU_ASSERT_STRING_EQUAL(t->lock[i].type, "rwlock:W");
+		CU_ASSERT_STRING_EQUAL(t->lock[i].offset, "0x1af");
+	}
+	for (size_t i = 0; i < t->n_runs; i++) {
+		CU_ASSERT(!t->run[i].n_clear || t->run[i].clear_ns[0] == 111);
+		CU_ASSERT(!t->run[i].clear_total_ns.there || t->run[i].clear_total_ns.value == 111);
+		rows += t->run[i].n_clear + t->run[i].clear_total_ns.there;
+	}
+	for (size_t i = 0; i < t->n_migrations; i++) {
+		const struct number *n = &t->migration[i].pages_per_second;
+
+		CU_ASSERT(!n->there || n->value == 119310);
+		rows += n->there;
+	}
+	for (size_t i = 0; i < t->n_rounds; i++, rows++) {
+		CU_ASSERT_EQUAL(t->round[i].bw_mib_s.value, 3200);
+		CU_ASSERT_EQUAL(t->round[i].elapsed_s.value, 201);
+	}
+	return rows;
+}
+
+static unsigned read_back(const char *quote, size_t width, bool broken)
 {
 	char path[] = "/tmp/kvmsim-test-tables-XXXXXX";
 	int fd = mkstemp(path);
@@ -103,36 +160,58 @@ static void read_back(const char *quote, size_t width)
 	const struct host_sink nothing = {0};
 	struct host_result r = {0};
 	struct host_opts opts = {0};
+	unsigned rows = 0;
 	struct tables t;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
-		put_wrapped(f, quote, lines[i], width);
+		if (broken)
+			put_broken(f, lines[i], width);
+		else
+			put_wrapped(f, quote, lines[i], width);
 	CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
 	CU_ASSERT_EQUAL_FATAL(tables_init(&t), 0);
 	opts.tables = &t;
 	CU_ASSERT_EQUAL(host_read(path, &opts, &nothing, NULL, &r), 0);
-	check(&t, &r.counts);
+	if (broken)
+		rows = check_broken(&t);
+	else
+		check(&t, &r.counts);
 	if (width < 60)
 		CU_ASSERT(r.counts.rejoined_records > 5);
 	tables_free(&t);
 	unlink(path);
+	return rows;
 }
 
 static void test_wrapped(void)
 {
 	for (size_t width = 44; width < 200; width += width < 100 ? 1 : 50)
-		read_back("", width);
+		read_back("", width, false);
 }
 
 static void test_quoted(void)
 {
 	for (size_t width = 44; width < 200; width += width < 100 ? 7 : 50) {
-		read_back("> ", width);
-		read_back(">> > ", width);
+		read_back("> ", width, false);
+		read_back(">> > ", width, false);
 	}
 }
 
-static CU_TestInfo tests[] = {
-	{"wrapped at every width", test_wrapped}, {"quoted, too", test_quoted}, CU_TEST_INFO_NULL};
+/* 9 rows have a number that is looked at; a few are broken where nothing tells what belongs
+ * together. */
+static void test_broken(void)
+{
+	unsigned rows = 0, widths = 0;
+
+	for (size_t width = 44; width < 180; width++, widths++)
+		rows += read_back("", width, true);
+	CU_ASSERT(rows * 100 > widths * 9 * 97);
+	CU_ASSERT(rows <= widths * 9);
+}
+
+static CU_TestInfo tests[] = {{"wrapped at every width", test_wrapped},
+			      {"quoted, too", test_quoted},
+			      {"broken by a terminal at every width", test_broken},
+			      CU_TEST_INFO_NULL};
 TEST_MAIN("test_tables_text", tests)

@@ -184,6 +184,7 @@ static enum glue glue(struct text *t, const struct clean_line *next, const struc
 		n && next->len && is(t->joined[n - 1], CHAR_NAME) && is(*next->at, CHAR_NAME);
 	enum text_match with, apart;
 	struct record glued;
+	bool known;
 	struct look own;
 
 	if (t->pending_soft || t->pending_blank || t->pending_width < TEXT_WRAP_LEAST || !n ||
@@ -192,17 +193,19 @@ static enum glue glue(struct text *t, const struct clean_line *next, const struc
 		return APART;
 	with = clean_with(t, next, "", was, last);
 	glued = t->r;
+	known = !glued.any && glued.e.name.len && glued.e.id != HOST_OTHER;
 	apart = clean_with(t, next, " ", was, last);
 	/* a terminal would have a blank there */
 	t->words_kept |= with == TEXT_NO && apart != TEXT_NO && edge && word_inside;
 	if (with == TEXT_NO || (apart != TEXT_NO && !edge) ||
-	    (apart >= TEXT_MORE && with == TEXT_CUT && (glued.any || !t->r.any)))
+	    (apart >= TEXT_MORE && with == TEXT_CUT && !(t->r.any && known)))
 		return APART;
 	if (apart != TEXT_NO && (apart >= TEXT_MORE || with == TEXT_CUT || glued.any))
 		return decide(t, &glued, was, *next->at);
 	/* what is whole goes on with what is nothing by itself */
 	text_look(t, next->at, next->len, false, &own);
-	if (was->match != TEXT_CUT && own.what != LOOK_UNKNOWN)
+	if (was->match != TEXT_CUT &&
+	    (own.what == LOOK_RECORD || (own.what == LOOK_TABLE && own.match != TEXT_CUT)))
 		return APART;
 	t->word_width = t->pending_width;
 	return GLUED;

@@ -49,7 +49,7 @@ static void from_record(struct text *t, bool last, struct look *l)
 {
 	struct record *r = &t->r;
 
-	l->bare = !r->e.comm.len && r->e.tid < 0;
+	l->bare = r->e.tid < 0 && (!r->e.comm.len || r->e.cpu < 0);
 	if (r->how == RECORD_WHOLE)
 		stray_front(t, &r->e);
 	switch (r->how) {

@@ -145,6 +145,11 @@ static struct parsed title(struct host_text line)
 	return p;
 }
 
+static bool cut_of(struct host_text w, const char *word)
+{
+	return w.len < strlen(word) && !memcmp(w.at, word, w.len);
+}
+
 /* Column headings. */
 static bool heading(struct scan *s, struct parsed *p)
 {
@@ -160,6 +165,10 @@ static bool heading(struct scan *s, struct parsed *p)
 			rate = true;
 		else if (text_is(s->w[i], "Total"))
 			total = true;
+		else if (i + 1 == s->n &&
+			 (cut_of(s->w[i], "%Total") || cut_of(s->w[i], "CurAvg/s") ||
+			  cut_of(s->w[i], "Current") || cut_of(s->w[i], "Total")))
+			break; /* wrapped inside of it */
 		else if (!scan_foreign(s->w[i]))
 			return false;
 		else

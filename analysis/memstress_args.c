@@ -77,6 +77,8 @@ enum {
 	OPT_GUEST_PAGES = OPT_SEED + 1,
 	OPT_EARLY,
 	OPT_POPULATED,
+	OPT_NO_IRQCHIP,
+	OPT_CORES,
 	OPT_CHECK,
 	OPT_CONTENTION,
 	OPT_JSON,
@@ -94,6 +96,8 @@ static const struct option options[] = {{"kernel", required_argument, NULL, OPT_
 					{"guest-pages", required_argument, NULL, OPT_GUEST_PAGES},
 					{"early-start", no_argument, NULL, OPT_EARLY},
 					{"populated", no_argument, NULL, OPT_POPULATED},
+					{"cores", required_argument, NULL, OPT_CORES},
+					{"no-irqchip", no_argument, NULL, OPT_NO_IRQCHIP},
 					{"check", no_argument, NULL, OPT_CHECK},
 					{"contention", no_argument, NULL, OPT_CONTENTION},
 					{"json", no_argument, NULL, OPT_JSON},
@@ -197,6 +201,13 @@ static bool long_option(struct memstress_args *a, int c)
 		break;
 	case OPT_POPULATED:
 		a->o.populated = true;
+		break;
+	case OPT_CORES:
+		ok = number(a->verb, "--cores", 1, 4096, &n);
+		a->o.cores = (uint32_t)n;
+		break;
+	case OPT_NO_IRQCHIP:
+		a->o.no_irqchip = true;
 		break;
 	case OPT_CHECK:
 		a->o.check = true;

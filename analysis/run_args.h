@@ -44,9 +44,9 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	"  --spte NAME[,K=V...]  what is remembered of accesses to devices, and how guests' "      \
 	"page\n"                                                                                   \
 	"                        tables are followed (kvmsim list; default: the preset's)\n"       \
-	"  --mmulock NAME        what protects the MMU: spin, rwlock or rwlock-tdp (default: "     \
-	"the\n"                                                                                    \
-	"                        preset's)\n"                                                      \
+	"  --mmulock NAME        what protects the MMU: spin, rwlock, rwlock-tdp or "              \
+	"rwlock-relax\n"                                                                           \
+	"                        (default: the preset's)\n"                                        \
 	"  --invalidations N     MMU notifiers' before: the sequence that faults compare begins "  \
 	"there\n"                                                                                  \
 	"  --interval N          guest instructions between collections, a multiple of the\n"      \

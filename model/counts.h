@@ -118,6 +118,9 @@
 	/* host */                                                                                 \
 	X(lock, "uncontended lock acquired and released")                                          \
 	X(lock_line, "contended lock's cache line fetched from another core")                      \
+	X(tlbi, "TLB invalidation broadcast by the CPU, its turn waited for")                      \
+	X(timer_state, "state of a timer's interrupt set under its lock, where KVM has no "        \
+		       "interrupt controller")                                                     \
 	X(ipi, "IPI sent")                                                                         \
 	X(wake_up, "thread of the host's woken up")                                                \
 	X(context_switch, "thread of the host's switched to on a CPU")                             \

@@ -288,8 +288,9 @@ static int create(struct memstress *m)
 				 .mmulock = o->mmulock,
 				 .personality = o->personality,
 				 .eager_page_split = o->eager_page_split,
+				 .no_irqchip = o->no_irqchip,
 				 .check = o->check};
-	int r = machine_create(o->profile, o->vcpus + 1, &m->machine);
+	int r = machine_create(o->profile, o->cores, o->vcpus + 1, &m->machine);
 
 	m->watch =
 		(struct kvm_watch){.ioctl = ignore_ioctl, .stall = ignore_stall, .locks = o->locks};

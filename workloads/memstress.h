@@ -49,6 +49,8 @@ struct memstress_opts {
 	enum kvm_eager_page_split eager_page_split;
 	const struct profile *profile;
 	uint64_t seed;
+	uint32_t cores;	 /* of the machine; 0: the profile's */
+	bool no_irqchip; /* kvm_vm_opts' */
 	bool check;
 	const struct lock_watch *locks;	 /* told of the VM's locks; may be NULL */
 	const volatile int *interrupted; /* stops it soon when not 0; may be NULL */

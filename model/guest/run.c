@@ -182,6 +182,16 @@ static unsigned exit_code(const struct kvm_vcpu *v, unsigned reason)
 	}
 }
 
+/* kvm_timer_sync_user(): the VMM learns the timer's level, the host's interrupt its state. */
+static void sync_timer(struct kvm_vcpu *v)
+{
+	lock_called_by(v->task, v->kvm, "irq_set_irqchip_state");
+	if (spin_lock(v->task, &v->kvm->timer_lock))
+		return; /* the task is cancelled */
+	charge(v->task, COUNT_timer_state, 1);
+	spin_unlock(v->task, &v->kvm->timer_lock);
+}
+
 void vcpu_exit(struct kvm_vcpu *v, unsigned reason)
 {
 	stall_begin(v, reason);
@@ -193,6 +203,8 @@ void vcpu_exit(struct kvm_vcpu *v, unsigned reason)
 	(void)ipi_receive(v->task);
 	v->stat[STAT_exits]++;
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_exit, .code = exit_code(v, reason));
+	if (v->kvm->no_irqchip)
+		sync_timer(v);
 	if (!v->kvm->cpu->tlb_survives_exit)
 		tlb_flush(&v->tlb);
 	cpu_log_flush(v);

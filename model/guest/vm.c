@@ -12,6 +12,7 @@
 #include "model/policy/mmulock.h"
 #include "model/policy/preset.h"
 #include "model/policy/spte.h"
+#include "model/sim/profile.h"
 
 static const char *preset_name(size_t i)
 {
@@ -59,14 +60,14 @@ static int choose_mmulock(struct kvm *kvm, const char *name, const struct kvmsim
 	struct policy_params none;
 	int r;
 
-	kvm->mmulock = mmulock_default(kvm->preset->mmu_lock_rw, tdp_mmu);
+	kvm->mmulock = mmulock_default(kvm->preset, tdp_mmu);
 	if (!name)
 		return 0;
 	r = policy_parse(FAMILY_MMULOCK, name, errors, &d, &none);
 	if (r)
 		return r;
 	kvm->mmulock = mmulock_policy_find(d->name, strlen(d->name));
-	if (kvm->mmulock->read_fault && !tdp_mmu)
+	if ((kvm->mmulock->read_fault || kvm->mmulock->read_relax) && !tdp_mmu)
 		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
 				  "mmulock policy %s: a fault that makes shadow pages cannot share "
 				  "mmu_lock, and back end %s has no others",
@@ -113,6 +114,13 @@ static int choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *o)
 		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
 				  "dirty policy %s visits shadow pages: back end %s has none",
 				  kvm->dirty->desc.name, kvm->backend->name);
+	kvm->tlbi_broadcast = profile_param(sim_profile(o->sim), "tlbi_broadcast");
+	kvm->no_irqchip = o->no_irqchip;
+	if (o->no_irqchip && !kvm->preset->arm64)
+		return kvmsim_err(errors, KVMSIM_EUNSUPPORTED,
+				  "kernel preset %s: without an interrupt controller of KVM's only "
+				  "Arm is modelled",
+				  kvm->preset->name);
 	r = choose_mmulock(kvm, o->mmulock, errors);
 	return r ? r : use_cpu_log(kvm, errors);
 }
@@ -148,7 +156,6 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 	if (!kvm)
 		return KVMSIM_ENOMEM;
 	kvm->sim = o->sim;
-	ipi_init(o->sim);
 	kvm->cache = o->cache;
 	kvm->observer = o->observer;
 	kvm->watch = o->watch;
@@ -161,6 +168,9 @@ int kvm_create_vm(const struct kvm_vm_opts *o, struct kvm **out)
 		sim_set_check(o->sim);
 	kvm->keep_stores = o->keep_stores;
 	r = choose_algorithms(kvm, o);
+	/* A broadcast invalidation is there at once: nobody runs ahead of it. */
+	if (!r && !kvm->preset->arm64)
+		ipi_init(o->sim);
 	if (!r) {
 		kvm_locks_init(kvm);
 		kvm_locks_watch(kvm, o->watch ? o->watch->locks : NULL);

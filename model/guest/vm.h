@@ -69,7 +69,9 @@ struct kvm_vm_opts {
 				  * begins there */
 	uint32_t restarts; /* of one instruction, until it is taken for a livelock beside other
 			    * tasks (mmu/livelock.h); 0: 2^20 */
-	bool check;	   /* keep the checkers on: every store reported, sptes consistent */
+	bool no_irqchip; /* the VMM has the interrupt controller, on Arm: each exit sets the timer's
+			  * state at the host's, under a lock that all CPUs share */
+	bool check;	 /* keep the checkers on: every store reported, sptes consistent */
 };
 
 /* Errors: KVMSIM_ENOENT (policy, preset or personality, with the names that exist),

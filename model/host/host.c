@@ -15,6 +15,7 @@ struct host_task *host_task(struct task *t)
 		if (!h)
 			return NULL;
 		h->line_transfer = profile_param(sim_profile(task_sim(t)), "line_transfer");
+		h->queue_transfers = profile_param(sim_profile(task_sim(t)), "queue_transfers");
 		h->own_core.id = task_id(t);
 		h->core = &h->own_core;
 	}

@@ -28,6 +28,7 @@ struct host_task {
 	uint32_t n_held;
 	struct held_lock held[HOST_MAX_HELD]; /* in the order of taking */
 	cycles_t line_transfer;		      /* the profile's */
+	cycles_t queue_transfers;	      /* the same */
 	struct host_core *core;		      /* its own one unless it was placed */
 	struct host_core own_core;
 	struct host_watch watch;

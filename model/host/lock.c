@@ -141,7 +141,10 @@ static cycles_t handed_over(struct lock_queue *q, const struct lock_waiter *w, c
 	if (w->mode == SHARED)
 		return line_arrives(q, h->core, now, h->line_transfer);
 	q->line_core = h->core->id;
-	q->line_at = now + (h->line_transfer * log2_256(q->waiting + 1) >> 8);
+	if (h->queue_transfers)
+		q->line_at = now + h->line_transfer * (q->waiting > 1 ? h->queue_transfers : 1);
+	else
+		q->line_at = now + (h->line_transfer * log2_256(q->waiting + 1) >> 8);
 	return q->line_at;
 }
 

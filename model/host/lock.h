@@ -28,7 +28,10 @@ enum lock_kind { LOCK_SPINLOCK, LOCK_RWLOCK, LOCK_MUTEX, LOCK_RWSEM };
  *	- A writer that waited gets the lock line_transfer * log2(n) after its release, n CPUs
  *	  competing: the holder, the heads of the queue and who comes all take lines of the lock
  *	  from each other in a hand-over, and the more the more of them there are. The law is an
- *	  observation (analysis/evidence), not a derivation; it is 1 transfer with one waiter.
+ *	  observation (analysis/evidence), not a derivation; it is 1 transfer with one waiter. Where
+ *	  who waits sleeps until the line changes (Arm's WFE), the profile's queue_transfers stand
+ *	  in its place: one alone waits at the lock's word, 1 transfer; of more all but the first
+ *	  wait in a queue, at a line of their own each.
  *
  * All calls sync() first: the lock word is visible to others. Locks are taken in the order that
  * their classes declare: a lock whose rank is not above that of every lock already held is an

@@ -32,19 +32,21 @@ static void fill_prices(struct machine *m, const struct profile *profile)
 		m->shared[c] = m->shared[c] * m->busy / threads;
 }
 
-int machine_create(const struct profile *profile, uint32_t busy, struct machine **out)
+int machine_create(const struct profile *profile, uint32_t cores, uint32_t busy,
+		   struct machine **out)
 {
-	uint64_t cores = profile_param(profile, "cores");
 	struct machine *m;
 
 	*out = NULL;
+	if (!cores)
+		cores = (uint32_t)profile_param(profile, "cores");
 	if (!cores || cores > busy)
 		cores = busy;
 	m = calloc(1, sizeof(*m) + cores * sizeof(m->core[0]));
 	if (!m)
 		return KVMSIM_ENOMEM;
 	m->busy = busy;
-	m->cores = (uint32_t)cores;
+	m->cores = cores;
 	for (uint32_t i = 0; i < m->cores; i++)
 		m->core[i].id = i;
 	fill_prices(m, profile);

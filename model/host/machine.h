@@ -17,11 +17,14 @@
  * whose price holds the memory accesses behind it, is not slowed by the other thread but by all
  * busy CPUs, each of which adds memory_load_permille. More tasks than threads have fair shares of
  * them, in slices of no length.
+ *
+ * @cores: in place of the profile's; 0: the profile's.
  */
 struct machine;
 
 /* @busy is at least 1. KVMSIM_ENOMEM. */
-int machine_create(const struct profile *profile, uint32_t busy, struct machine **out);
+int machine_create(const struct profile *profile, uint32_t cores, uint32_t busy,
+		   struct machine **out);
 /* After the sim. */
 void machine_destroy(struct machine *m);
 

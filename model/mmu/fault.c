@@ -154,9 +154,25 @@ static bool fault_stale(struct kvm_vcpu *v, const struct kvm_page_fault *f)
 #define DIRECT_FAULT "direct_page_fault"
 #define PAGING_FAULT "paging_page_fault"
 
+/* Whether all that the fault asks for is W, of a page of 4 KiB that logging took it from. The CPU
+ * tells the level. */
+static bool gives_back(struct kvm_vcpu *v, const struct kvm_page_fault *f)
+{
+	uint64_t spte = 0, *sptep;
+
+	if (!f->present || !f->write || !f->slot ||
+	    !(memslot_flags(v->task, f->slot) & MEMSLOT_LOG_DIRTY))
+		return false;
+	walk_lockless_begin(v);
+	sptep = v->kvm->backend->walk_lockless(v, f->addr, &spte);
+	walk_lockless_end(v);
+	return sptep && spte_present(spte) && sptep_to_sp(sptep)->role.level == PG_LEVEL_4K;
+}
+
 static int map_fault_shared(struct kvm_vcpu *v, struct kvm_page_fault *f)
 {
-	bool read = v->kvm->mmulock->read_fault;
+	bool read =
+		v->kvm->mmulock->read_fault || (v->kvm->mmulock->read_relax && gives_back(v, f));
 	int r = read ? mmu_read_lock(v->task, v->kvm, DIRECT_FAULT)
 		     : mmu_lock(v->task, v->kvm, DIRECT_FAULT);
 

@@ -10,6 +10,9 @@ static const struct lock_class slots_lock_class = {
 	.name = "slots_lock", .rank = 10, .kind = LOCK_MUTEX};
 static const struct lock_class mmap_lock_class = {
 	.name = "mmap_lock", .rank = 15, .kind = LOCK_RWSEM};
+/* Taken under none, and nothing under it. */
+static const struct lock_class timer_lock_class = {
+	.name = "irq_desc_lock", .rank = 30, .kind = LOCK_SPINLOCK};
 static const struct lock_class mmu_lock_class[] = {
 	{.name = "mmu_lock", .rank = 20, .kind = LOCK_SPINLOCK},
 	{.name = "mmu_lock", .rank = 20, .kind = LOCK_RWLOCK}};
@@ -19,6 +22,7 @@ void kvm_locks_init(struct kvm *kvm)
 	mutex_init(&kvm->slots_lock, &slots_lock_class);
 	rwlock_init(&kvm->mmap_lock, &mmap_lock_class);
 	rwlock_init(&kvm->mmu_lock.rw, &mmu_lock_class[1]);
+	spin_lock_init(&kvm->timer_lock, &timer_lock_class);
 	spin_lock_init(&kvm->mmu_lock.spin, &mmu_lock_class[0]);
 }
 
@@ -28,6 +32,7 @@ void kvm_locks_watch(struct kvm *kvm, const struct lock_watch *watch)
 	lock_watch(&kvm->mmap_lock.q, watch);
 	lock_watch(&kvm->mmu_lock.rw.q, watch);
 	lock_watch(&kvm->mmu_lock.spin.q, watch);
+	lock_watch(&kvm->timer_lock.q, watch);
 }
 
 static bool mmu_lock_is_held(const struct task *t, const struct kvm *kvm)

@@ -102,6 +102,9 @@ struct kvm {
 	unsigned gpa_bits;	    /* of the guests' physical addresses */
 	bool pdptrs_in_memory; /* nested paging reads the guest's PDPTEs there, as its other tables
 				*/
+	cycles_t tlbi_broadcast, tlbi_at; /* a broadcast invalidation; when the last one is done */
+	bool no_irqchip;
+	struct spinlock timer_lock; /* the host's, of the timer's interrupt: with no_irqchip */
 	bool check;
 	bool keep_stores;
 	bool dead;		       /* an allocation failed in the middle of an operation */

@@ -4,10 +4,12 @@
 
 #include "model/policy/policy.h"
 
-/* What a preset's kernel has: its mmu_lock by kvm_preset.mmu_lock_rw; with an rwlock, what the TDP
- * MMU takes it for. */
-const struct mmulock_policy *mmulock_default(bool rw, bool tdp_mmu);
+struct kvm_preset;
 
-extern const struct mmulock_policy mmulock_spin, mmulock_rwlock, mmulock_rwlock_tdp;
+/* What a preset's kernel has; @tdp_mmu: the VM has the TDP MMU's tables. */
+const struct mmulock_policy *mmulock_default(const struct kvm_preset *preset, bool tdp_mmu);
+
+extern const struct mmulock_policy mmulock_spin, mmulock_rwlock, mmulock_rwlock_relax,
+	mmulock_rwlock_tdp;
 
 #endif

@@ -162,6 +162,7 @@ struct mmulock_policy {
 	struct policy_desc desc;
 	bool rw;	 /* an rwlock */
 	bool read_fault; /* faults of the TDP MMU hold it for reading */
+	bool read_relax; /* those that give a logged page W back do */
 };
 
 /* Finds a policy by name. NULL when there is none. */

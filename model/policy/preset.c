@@ -26,6 +26,14 @@
 	.dirty = "walk", .bitmap = BITMAP_SWAP, .prefetch = 8, .hash_shift = 10,                   \
 	.slot_bitmap = true, .protect_by_walk = true
 
+/* Arm's stage 2 as the TDP MMU of 5.16, as far as faults and logging go: a block that is written
+ * while it is logged goes, and comes back page by page. It has no fast page faults, and no block
+ * comes back when logging ends. */
+#define LINUX_ARM64                                                                                \
+	.arm64 = true, .tdp_mmu = true, .tdp_collapse = TDP_ZAP_TABLES, .dirty = "mask",           \
+	.spte = "none", .bitmap = BITMAP_SNAPSHOT, .hash_shift = 12, .zap_all_fast = true,         \
+	.huge_pages = true, .host_read_faults = true, .emulator_has_gpa = true
+
 static const struct kvm_preset presets[] = {
 	{
 		.name = "6.1-shadow",
@@ -115,6 +123,26 @@ static const struct kvm_preset presets[] = {
 		LINUX_5_16,
 		.int_mmu_seq = true,
 		.eager_split = EAGER_SPLIT_ALL,
+	},
+	{
+		.name = "5.16-arm64",
+		.summary = "Linux 5.16 on Arm, its faults and logging: one fault at a time",
+		LINUX_ARM64,
+		.mmulock = "spin",
+	},
+	{
+		.name = "5.18-arm64",
+		.summary =
+			"Linux 5.18 on Arm: as 5.16-arm64, but rights are given back side by side",
+		LINUX_ARM64,
+		.mmu_lock_rw = true,
+		.mmulock = "rwlock-relax",
+	},
+	{
+		.name = "6.2-arm64",
+		.summary = "Linux 6.2 on Arm: as 5.18-arm64, but all faults run side by side",
+		LINUX_ARM64,
+		.mmu_lock_rw = true,
 	},
 	{
 		.name = "3.6",

@@ -32,6 +32,7 @@ struct kvm_preset {
 	const char *name;
 	const char *summary;
 	const char *dirty, *spte; /* default policies */
+	const char *mmulock;	  /* the same; NULL: by mmu_lock_rw and tdp_mmu */
 	enum bitmap_scheme bitmap;
 	enum eager_split eager_split;
 	unsigned prefetch;    /* aligned group of sptes filled per fault; 0: only the one */
@@ -82,7 +83,9 @@ struct kvm_preset {
 	bool no_change_pte;    /* no MMU notifier for a page that takes another's place (6.10 on) */
 	bool huge_zero_copy;   /* the host's mm: a store to the huge zero page gets a huge page
 				* (6.13 on); otherwise the zero page is split */
-	bool zap_collapsible;  /* disabling it looks for sptes that can be larger */
+	bool arm64; /* stage 2 of 64-bit Arm: the CPU broadcasts TLB invalidations, no vCPU
+		     * exits for one; and there is one after rights were given back */
+	bool zap_collapsible; /* disabling it looks for sptes that can be larger */
 };
 
 /* NULL when there is none of that name. NULL as a name is the first. */

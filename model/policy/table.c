@@ -5,14 +5,17 @@
 #include "model/policy/dirty.h"
 #include "model/policy/mmulock.h"
 #include "model/policy/policy.h"
+#include "model/policy/preset.h"
 #include "model/policy/spte.h"
 
 /* All policies, family by family. The description is a policy's first member. */
 static const struct policy_desc *const policies[] = {
-	&dirty_walk.desc,   &dirty_rmap_slot.desc, &dirty_mask.desc,	 &dirty_hybrid.desc,
-	&dirty_manual.desc, &dirty_pml.desc,	   &dirty_ring.desc,	 &dirty_lossy.desc,
-	&spte_none.desc,    &spte_vcpu_cache.desc, &spte_mmio.desc,	 &spte_mmio_gen.desc,
-	&spte_stale.desc,   &mmulock_spin.desc,	   &mmulock_rwlock.desc, &mmulock_rwlock_tdp.desc,
+	&dirty_walk.desc,	    &dirty_rmap_slot.desc,    &dirty_mask.desc,
+	&dirty_hybrid.desc,	    &dirty_manual.desc,	      &dirty_pml.desc,
+	&dirty_ring.desc,	    &dirty_lossy.desc,	      &spte_none.desc,
+	&spte_vcpu_cache.desc,	    &spte_mmio.desc,	      &spte_mmio_gen.desc,
+	&spte_stale.desc,	    &mmulock_spin.desc,	      &mmulock_rwlock.desc,
+	&mmulock_rwlock_relax.desc, &mmulock_rwlock_tdp.desc,
 };
 
 #define N_POLICIES (sizeof(policies) / sizeof(policies[0]))
@@ -96,9 +99,13 @@ const struct mmulock_policy *mmulock_policy_find(const char *name, size_t len)
 	return (const struct mmulock_policy *)find(FAMILY_MMULOCK, name, len);
 }
 
-const struct mmulock_policy *mmulock_default(bool rw, bool tdp_mmu)
+const struct mmulock_policy *mmulock_default(const struct kvm_preset *preset, bool tdp_mmu)
 {
-	return !rw ? &mmulock_spin : tdp_mmu ? &mmulock_rwlock_tdp : &mmulock_rwlock;
+	if (preset->mmulock)
+		return mmulock_policy_find(preset->mmulock, strlen(preset->mmulock));
+	return !preset->mmu_lock_rw ? &mmulock_spin
+	       : tdp_mmu	    ? &mmulock_rwlock_tdp
+				    : &mmulock_rwlock;
 }
 
 static int unknown_policy(enum policy_family family, const char *name, size_t len,

@@ -60,7 +60,7 @@ static void run(struct job *jobs, unsigned n, const char *cores)
 	struct machine *m;
 
 	rwlock_init(&rw, &rw_class);
-	CU_ASSERT_EQUAL_FATAL(machine_create(p, n, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(machine_create(p, 0, n, &m), 0);
 	for (unsigned i = 0; i < n; i++) {
 		const struct task_opts o = {.name = "job",
 					    .fn = work,
@@ -116,6 +116,18 @@ static void writers_hand_over_in_log_time(void)
 	CU_ASSERT_EQUAL(jobs[3].end, 170);
 }
 
+/* In a queue of more than one three transfers, the last waits at the word: one. */
+static void waiters_that_sleep_leave_the_line_alone(void)
+{
+	struct job jobs[] = {{.hold = 100}, {.hold = 5}, {.hold = 5}, {.hold = 5}};
+
+	run(jobs, 4, "0\nqueue_transfers = 3");
+	CU_ASSERT_EQUAL(jobs[0].end, 110);
+	CU_ASSERT_EQUAL(jobs[1].got, 140);
+	CU_ASSERT_EQUAL(jobs[2].got, 175);
+	CU_ASSERT_EQUAL(jobs[3].got, 190);
+}
+
 static double price(const struct machine *m, uint32_t i, uint16_t count)
 {
 	return (double)machine_prices(m, i)[count] / (1 << PRICE_SHIFT);
@@ -126,11 +138,11 @@ static void second_threads_and_load_have_their_price(void)
 	struct profile *p = prices("2");
 	struct machine *m;
 
-	CU_ASSERT_EQUAL_FATAL(machine_create(p, 1, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(machine_create(p, 0, 1, &m), 0);
 	CU_ASSERT_EQUAL(price(m, 0, COUNT_insn), 1);
 	CU_ASSERT_EQUAL(price(m, 0, COUNT_tlb_walk), 10);
 	machine_destroy(m);
-	CU_ASSERT_EQUAL_FATAL(machine_create(p, 3, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(machine_create(p, 0, 3, &m), 0);
 	CU_ASSERT_EQUAL(price(m, 0, COUNT_insn), 1.5);
 	CU_ASSERT_EQUAL(price(m, 1, COUNT_insn), 1);
 	CU_ASSERT_EQUAL(price(m, 2, COUNT_insn), 1.5);
@@ -138,7 +150,7 @@ static void second_threads_and_load_have_their_price(void)
 	CU_ASSERT_EQUAL(price(m, 1, COUNT_tlb_walk), 12);
 	machine_destroy(m);
 	/* five tasks on four threads have 4/5 of one each */
-	CU_ASSERT_EQUAL_FATAL(machine_create(p, 5, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(machine_create(p, 0, 5, &m), 0);
 	CU_ASSERT_EQUAL(price(m, 4, COUNT_insn), 1.5 * 5 / 4);
 	machine_destroy(m);
 	profile_free(p);
@@ -148,6 +160,7 @@ static CU_TestInfo tests[] = {
 	{"readers_wait_for_the_line", readers_wait_for_the_line},
 	{"threads_of_a_core_share_the_line", threads_of_a_core_share_the_line},
 	{"writers_hand_over_in_log_time", writers_hand_over_in_log_time},
+	{"waiters_that_sleep_leave_the_line_alone", waiters_that_sleep_leave_the_line_alone},
 	{"second_threads_and_load_have_their_price", second_threads_and_load_have_their_price},
 	CU_TEST_INFO_NULL};
 TEST_MAIN("machine", tests)

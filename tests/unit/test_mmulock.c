@@ -21,7 +21,7 @@ static struct contention *contention; /* NULL: nobody asks */
  * says. What memstress_collect() says. */
 static int run_priced(const char *prices, const char *options)
 {
-	char text[256], profile[256], *argv[40] = {"memstress"}, *save;
+	char text[256], profile[384], *argv[40] = {"memstress"}, *save;
 	struct memstress_args a;
 	struct profile *p;
 	int argc = 1, r;
@@ -168,6 +168,87 @@ static void checkers_are_content(void)
 	}
 }
 
+#define DIRTY2 "Iteration 2 dirty memory time"
+
+/* Arm's faults: the first store to a page of a block that is logged maps the page, one to a page
+ * that was cleared gives W back. */
+static void arm64(const char *prices, unsigned vcpus, const char *kernel, const char *more)
+{
+	char options[192];
+
+	snprintf(options, sizeof(options),
+		 "-v %u -b 4M -i 2 -s anonymous_hugetlb_2mb --dirty manual --kernel %s %s", vcpus,
+		 kernel, more);
+	CU_ASSERT_EQUAL_FATAL(run_priced(prices, options), 0);
+	CU_ASSERT_EQUAL(row(DIRTY1)->sums.counts[COUNT_set_spte], vcpus * PAGES);
+	CU_ASSERT_EQUAL(row(DIRTY2)->sums.counts[COUNT_set_spte], vcpus * PAGES);
+	CU_ASSERT_EQUAL(row(DIRTY1)->sums.counts[COUNT_tlbi], vcpus * PAGES / 512);
+	CU_ASSERT_EQUAL(row(DIRTY2)->sums.counts[COUNT_tlbi], vcpus * PAGES);
+	CU_ASSERT_EQUAL(row(DIRTY2)->sums.counts[COUNT_ipi], 0);
+}
+
+/* What each kernel's faults wait for: each other; each other but where they give W back; nobody. */
+static void arm64_faults(void)
+{
+	static const struct {
+		const char *kernel;
+		bool serial[2]; /* mapping, giving back */
+	} cases[] = {{"5.16-arm64", {true, true}},
+		     {"5.18-arm64", {true, false}},
+		     {"6.2-arm64", {false, false}}};
+
+	for (size_t c = 0; c < 3; c++) {
+		for (unsigned n = 1; n <= 8; n *= 2) {
+			arm64(ONLY_HOLD, n, cases[c].kernel, "");
+			CU_ASSERT_EQUAL(row(DIRTY1)->cycles,
+					(cases[c].serial[0] ? n : 1) * PAGES * HOLD);
+			CU_ASSERT_EQUAL(row(DIRTY2)->cycles,
+					(cases[c].serial[1] ? n : 1) * PAGES * HOLD);
+		}
+	}
+}
+
+/* Broadcast invalidations are served one after the other, whoever shares mmu_lock; so is the lock
+ * that each exit takes without an interrupt controller of KVM's: one per page, for the last access
+ * of a pass one, and one for the code. */
+static void arm64_shares_more_than_mmu_lock(void)
+{
+	for (unsigned n = 1; n <= 8; n *= 2) {
+		arm64("lock=0\n[param]\ntlbi_broadcast=70\n", n, "6.2-arm64", "");
+		CU_ASSERT_EQUAL(row(DIRTY2)->cycles, n * PAGES * 70);
+		arm64("timer_state=50\n", n, "6.2-arm64", "--no-irqchip");
+		CU_ASSERT_EQUAL(row(DIRTY2)->sums.counts[COUNT_timer_state],
+				row(DIRTY2)->sums.counts[COUNT_vm_exit]);
+		CU_ASSERT_EQUAL(row(DIRTY2)->cycles, row(DIRTY2)->sums.counts[COUNT_vm_exit] * 50);
+	}
+	CU_ASSERT_EQUAL(run_priced(ONLY_HOLD, "-b 4M --no-irqchip"), KVMSIM_EUNSUPPORTED);
+}
+
+/* A run with a quarter of the memory takes a quarter of the time: that of evidence has less than
+ * what was measured. */
+static void arm64_times_grow_with_the_memory(void)
+{
+	static const char *const prices = "vm_exit=1160\nset_spte=1179\nremote_tlb_flush=945\n"
+					  "[param]\nline_transfer=178\nqueue_transfers=3\n"
+					  "tlbi_broadcast=1020\n";
+	static const char *const kernels[] = {"5.16-arm64", "5.18-arm64", "6.2-arm64"};
+	const char *format = "-v 8 -b %s -i 2 -s anonymous_hugetlb_2mb --dirty manual --kernel %s";
+
+	for (size_t k = 0; k < 3; k++) {
+		cycles_t little[2];
+		char options[192];
+
+		snprintf(options, sizeof(options), format, "4M", kernels[k]);
+		CU_ASSERT_EQUAL_FATAL(run_priced(prices, options), 0);
+		little[0] = row(DIRTY1)->cycles;
+		little[1] = row(DIRTY2)->cycles;
+		snprintf(options, sizeof(options), format, "16M", kernels[k]);
+		CU_ASSERT_EQUAL_FATAL(run_priced(prices, options), 0);
+		CU_ASSERT_DOUBLE_EQUAL((double)row(DIRTY1)->cycles / (double)little[0], 4, 0.02);
+		CU_ASSERT_DOUBLE_EQUAL((double)row(DIRTY2)->cycles / (double)little[1], 4, 0.02);
+	}
+}
+
 /* Who waits is told as the ledger has it, summed over all phases; of the faults the numbers are
  * known: all but the first wait, for the n - 1 others at most. */
 static void contention_is_told_by_caller(void)
@@ -221,6 +302,9 @@ static CU_TestInfo tests[] = {
 	{"work_outside_overlaps", work_outside_overlaps},
 	{"presets_have_theirs", presets_have_theirs},
 	{"checkers_are_content", checkers_are_content},
+	{"arm64_faults", arm64_faults},
+	{"arm64_shares_more_than_mmu_lock", arm64_shares_more_than_mmu_lock},
+	{"arm64_times_grow_with_the_memory", arm64_times_grow_with_the_memory},
 	{"contention_is_told_by_caller", contention_is_told_by_caller},
 	{"sharing_is_refused_with_shadow_pages", sharing_is_refused_with_shadow_pages},
 	CU_TEST_INFO_NULL};

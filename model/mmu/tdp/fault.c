@@ -62,8 +62,8 @@ static enum ret_pf map_target(struct kvm_vcpu *v, const struct kvm_page_fault *f
 		ret = RET_PF_SPURIOUS;
 	else if (!tdp_set_spte_atomic(it, spte))
 		return RET_PF_RETRY;
-	else if (spte_present(it->old_spte) && !tdp_iter_leaf(it))
-		kvm_flush_remote_tlbs(v->task, v->kvm); /* it takes the place of a table */
+	else if (spte_present(it->old_spte) && (!tdp_iter_leaf(it) || v->kvm->preset->arm64))
+		kvm_flush_remote_tlbs(v->task, v->kvm); /* of a table, or what it did not grant */
 	kvm_trace_event(v->task, v->kvm, v, .id = TRACE_kvm_mmu_set_spte, .level = it->level,
 			.gfn = it->gfn, .index = spte_index(it->sptep), .spte = spte,
 			.writable = spte_writable(spte));

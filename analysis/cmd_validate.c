@@ -16,7 +16,6 @@
 #include "model/sim/profile.h"
 
 /* Of rows that are runs of vCPUs, those that take seconds. */
-#define QUICK_VCPUS 16
 
 struct options {
 	const char *matrix;
@@ -239,7 +238,7 @@ static int validate_evidence(const struct verb *verb, const struct options *o)
 		return cli_usage(
 			verb, "--case, --mmu, --kernel, --cost, --check and --profile are about a "
 			      "--matrix FILE.csv");
-	return evidence_validate(o->evidence, o->recipe, o->vcpus ? o->vcpus : QUICK_VCPUS,
+	return evidence_validate(o->evidence, o->recipe, o->vcpus,
 				 o->json  ? EVIDENCE_JSON
 				 : o->csv ? EVIDENCE_CSV
 					  : EVIDENCE_TABLE);
@@ -398,9 +397,9 @@ const struct verb verb_validate = {
 		 "with, or those of a recipe, and judges the rows that were not fitted.\n\n"
 		 "  --recipe FILE.ini    how rows are predicted, which are fitted, the bounds\n"
 		 "  --evidence FILE.csv  the measured rows; the file that the recipe names\n"
-		 "  --vcpus N            where vCPUs are run, rows of at most N (default 16; of "
-		 "all 96\n"
-		 "                       a minute or two)\n"
+		 "  --vcpus N            where vCPUs are run, rows of at most N (default: the "
+		 "recipe's,\n"
+		 "                       or 16; all of 96 take a minute or two)\n"
 		 "  --json, --csv        print JSON or CSV\n\n"
 		 "With --matrix: runs the cases that a reference matrix of KVM's MMU names and "
 		 "compares every\n"

@@ -13,10 +13,16 @@
 #include "model/sim/profile.h"
 
 /* What the program comes with, in the order of the years. */
-static const char *const committed[] = {"threads_2010_2013.ini", "mmio_2011.ini", "kvm_pvm.ini",
+static const char *const committed[] = {"threads_2010_2013.ini",
+					"mmio_2011.ini",
+					"kvm_pvm.ini",
 					"eager_split_dirty_log_perf.ini",
-					"dirty_logging_history.ini"};
-#define N_COMMITTED  (sizeof(committed) / sizeof(*committed))
+					"dirty_logging_history.ini",
+					"mmu_lock_arm64.ini",
+					"mmu_lock_x86.ini"};
+#define N_COMMITTED (sizeof(committed) / sizeof(*committed))
+/* Runs of more vCPUs take minutes, unless the recipe says otherwise. */
+#define QUICK_VCPUS  16
 #define EVIDENCE_DIR "analysis/evidence"
 #define TWO_SIDED_95 1.959964 /* standard deviations */
 
@@ -319,6 +325,8 @@ static int judge_runs(const char *csv, uint64_t quick, struct judged *out)
 {
 	int err = timing_load(csv, out->recipe, &cli_errors, &out->timing);
 
+	if (!quick)
+		quick = out->recipe->quick ? out->recipe->quick : QUICK_VCPUS;
 	err = err ? err : timing_predict(out->timing, out->profile, quick, &cli_errors);
 	err = err ? err : timing_judge(out->timing, &out->series, &out->n_series);
 	if (!err) {

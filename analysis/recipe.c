@@ -24,6 +24,8 @@ static int on_evidence(struct recipe_parse *ps, const char *key, const char *val
 			return recipe_text_value(ps, key, value, text[i].to, RECIPE_TEXT);
 	if (!strcmp(key, "harvests"))
 		return recipe_u64_value(ps, key, value, 1000, &r->harvests);
+	if (!strcmp(key, "quick"))
+		return recipe_u64_value(ps, key, value, 512, &r->quick);
 	if (!strcmp(key, "published_bytes"))
 		return recipe_u64_value(ps, key, value, 1ull << 46, &r->published_bytes);
 	if (!strcmp(key, "bytes"))

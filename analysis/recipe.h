@@ -22,6 +22,7 @@
  *	                                  ; predicts each row (analysis/timing.h)
  *	            published_bytes       ; memory of each vCPU as it was measured
  *	            bytes                 ; and as it is run
+ *	            quick                 ; rows of more vCPUs are run when asked for
  *	[policy]    NAME = DIRTY          ; a policy of the evidence and the one that predicts it
  *	            NAME = DIRTY identify ; its time tells the number of shadow pages, no more
  *	[series NAME]
@@ -108,6 +109,7 @@ struct recipe {
 	uint64_t harvests;
 	char runs[RECIPE_TEXT];		 /* "": rows are GET_DIRTY_LOG calls */
 	uint64_t published_bytes, bytes; /* per vCPU, as measured and as run */
+	uint64_t quick;			 /* vCPUs; 0: not given */
 	uint64_t contended;		 /* params that contended rows set */
 	double noise;			 /* percent; smaller differences have no sign */
 	struct recipe_miss miss[RECIPE_MAX_MISSES];

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/csv.h"
 #include "analysis/evidence.h"
-#include "analysis/memstress_args.h"
-#include "analysis/run.h"
 #include "analysis/timing_priv.h"
 #include "model/params.h"
-#include "model/sim/profile.h"
 
 /* ---- the table of runs ---- */
 
 static const char *const run_columns[] = {"series", "metric", "policy", "row",	"options",
-					  "fit",    "sets",   "judge",	"note", NULL};
+					  "fit",    "sets",   "judge",	"note", "published_bytes",
+					  NULL};
 enum {
 	RUN_SERIES,
 	RUN_METRIC,
@@ -26,6 +23,7 @@ enum {
 	RUN_SETS,
 	RUN_JUDGE,
 	RUN_NOTE,
+	RUN_BYTES,
 };
 
 static int parse_numbers(const struct csv_row *in, const char *p, uint64_t *to, size_t *n)
@@ -43,19 +41,44 @@ static int parse_numbers(const struct csv_row *in, const char *p, uint64_t *to, 
 	return 0;
 }
 
+/* What @len characters name: an index in model_params[], TIMING_PRICE + a count, or SIZE_MAX. */
+static size_t find_set(const char *text, size_t len)
+{
+	for (size_t i = 0; model_params[i].name; i++)
+		if (strlen(model_params[i].name) == len &&
+		    !strncmp(model_params[i].name, text, len))
+			return i;
+	for (uint16_t c = 0; c < N_COUNTS; c++)
+		if (strlen(model_vocabulary.counts[c]) == len &&
+		    !strncmp(model_vocabulary.counts[c], text, len))
+			return TIMING_PRICE + c;
+	return SIZE_MAX;
+}
+
+/* "NAME X X NAME X" */
 static int parse_sets(const struct csv_row *in, struct timing_run *run)
 {
-	const char *text = in->field[RUN_SETS];
-	size_t len = strcspn(text, " ");
+	size_t what = SIZE_MAX, len;
+	bool used = true;
 
-	if (!*text)
-		return 0;
-	while (model_params[run->param].name && (strlen(model_params[run->param].name) != len ||
-						 strncmp(model_params[run->param].name, text, len)))
-		run->param++;
-	if (!model_params[run->param].name || !text[len])
-		return csv_complain(in, "sets is a param and numbers of vCPUs, not %s", text);
-	return parse_numbers(in, text + len + 1, run->sets, &run->n_sets);
+	for (const char *p = in->field[RUN_SETS]; *p; p += len + strspn(p + len, " ")) {
+		char *end;
+
+		len = strcspn(p, " ");
+		if (*p < '0' || *p > '9') {
+			what = used ? find_set(p, len) : SIZE_MAX;
+			used = false;
+		} else if (run->n_sets < RECIPE_MAX_VALUES) {
+			run->param[run->n_sets] = what;
+			run->sets[run->n_sets++] = strtoull(p, &end, 10);
+			used = end == p + len;
+		}
+		if (what == SIZE_MAX)
+			break;
+	}
+	return used ? 0
+		    : csv_complain(in, "sets is a param and numbers of vCPUs, not %s",
+				   in->field[RUN_SETS]);
 }
 
 static int parse_judge(const struct csv_row *in, struct timing_run *run)
@@ -97,6 +120,8 @@ static int add_run(void *ctx, const struct csv_row *in)
 	}
 	err = parse_numbers(in, in->field[RUN_FIT], run->fit, &run->n_fit);
 	err = err ? err : parse_sets(in, run);
+	if (!err && *in->field[RUN_BYTES])
+		err = csv_u64(in, RUN_BYTES, &run->published_bytes);
 	return err ? err : parse_judge(in, run);
 }
 
@@ -107,13 +132,15 @@ bool timing_untold(const struct timing_run *run)
 
 /* The params of a machine that only rows with contention show: whoever gives one says which rows
  * set it. */
-static const char *const contended[] = {"smt_permille", "memory_load_permille", "line_transfer"};
+static const char *const contended[] = {"smt_permille", "memory_load_permille", "line_transfer",
+					"queue_transfers", "tlbi_broadcast"};
 
 static bool sets(const struct timing *t, size_t param)
 {
 	for (size_t i = 0; i < t->n_runs; i++)
-		if (t->runs[i].n_sets && t->runs[i].param == param)
-			return true;
+		for (size_t k = 0; k < t->runs[i].n_sets; k++)
+			if (t->runs[i].param[k] == param)
+				return true;
 	return false;
 }
 
@@ -136,6 +163,14 @@ static int check_sets(const struct timing *t, const struct kvmsim_errsink *error
 				return kvmsim_err(errors, KVMSIM_EPARSE,
 						  "%s: [param] gives %s, which no row of %s sets",
 						  r->name, name, r->runs);
+	}
+	for (uint16_t c = 0; c < N_COUNTS; c++) {
+		bool set = sets(t, TIMING_PRICE + c);
+
+		n += set;
+		if (set && !r->is_fixed[c])
+			return kvmsim_err(errors, KVMSIM_EPARSE, "%s: %s sets %s, [fixed] does not",
+					  r->name, r->runs, model_vocabulary.counts[c]);
 	}
 	if (n != r->contended)
 		return kvmsim_err(
@@ -186,7 +221,7 @@ static int add_row(void *ctx, const struct csv_row *in)
 			err = csv_complain(in, "x is a number of vcpus, 1 or more");
 	}
 	err = err ? err : csv_double(in, COL_VALUE, &row.measured);
-	if (!err && !(row.measured > 0))
+	if (!err && !(row.measured > 0) && !(timing_untold(row.run) && !row.measured))
 		err = csv_complain(in, "a value is more than 0");
 	if (err)
 		return err;
@@ -263,126 +298,4 @@ void timing_free(struct timing *t)
 	free(t->rows);
 	free(t->path);
 	free(t);
-}
-
-/* ---- runs ---- */
-
-#define MAX_WORDS 48
-
-/* The options of a run, as of the command. */
-static int parse_options(const struct timing *t, const struct timing_row *row,
-			 struct timing_cached *c)
-{
-	char *argv[MAX_WORDS + 1] = {"memstress"}, *save;
-	struct memstress_args a;
-	char vcpus[32] = "";
-	int argc = 1;
-
-	if (row->x)
-		snprintf(vcpus, sizeof(vcpus), " -v %" PRIu64, row->x);
-	if (asprintf(&c->text, "%s%s", row->run->options, vcpus) < 0) {
-		c->text = NULL;
-		return KVMSIM_ENOMEM;
-	}
-	for (char *w = strtok_r(c->text, " ", &save); w && argc < MAX_WORDS;
-	     w = strtok_r(NULL, " ", &save))
-		argv[argc++] = w;
-	if (memstress_args_parse(&a, &verb_memstress, argc, argv) || a.help || a.profile)
-		return kvmsim_err(&cli_errors, KVMSIM_EPARSE,
-				  "%s:%lu: these are no options of a "
-				  "run: %s",
-				  t->recipe->runs, row->run->line, row->run->options);
-	c->o = a.o;
-	if (!strstr(row->run->options, "-b "))
-		c->o.bytes = t->recipe->bytes;
-	c->scale = (double)t->recipe->published_bytes / (double)c->o.bytes;
-	return 0;
-}
-
-int timing_run_row(struct timing *t, const struct timing_row *row, const struct profile *profile,
-		   const struct kvmsim_errsink *errors, const struct timing_cached **out)
-{
-	struct timing_cache *cache = t->cache;
-	struct timing_cached *grown, *c;
-	int err;
-
-	if (cache->profile != profile)
-		timing_cache_clear(cache);
-	cache->profile = profile;
-	for (size_t i = 0; i < cache->n_runs; i++) {
-		c = &cache->runs[i];
-		if (c->x != row->x || strcmp(c->options, row->run->options))
-			continue;
-		*out = c;
-		return 0;
-	}
-	grown = realloc(cache->runs, (cache->n_runs + 1) * sizeof(*grown));
-	if (!grown)
-		return KVMSIM_ENOMEM;
-	cache->runs = grown;
-	c = &cache->runs[cache->n_runs++];
-	*c = (struct timing_cached){.options = row->run->options, .x = row->x};
-	err = parse_options(t, row, c);
-	if (err)
-		return err;
-	c->o.profile = profile;
-	c->o.interrupted = &run_interrupted;
-	c->o.errors = errors;
-	*out = c;
-	return memstress_collect(&c->o, &c->result);
-}
-
-/* "A/B": how many A there are for each B. */
-static int count_ratio(const struct memstress_result *r, const char *a, const char *slash,
-		       double *out)
-{
-	double n[2] = {0};
-
-	for (uint16_t c = 0; c < N_COUNTS; c++) {
-		const char *name = model_vocabulary.counts[c];
-		bool above = strlen(name) == (size_t)(slash - a) &&
-			     !strncmp(name, a, (size_t)(slash - a));
-
-		for (size_t i = 0; i < r->n_rows; i++) {
-			n[0] += above ? (double)r->rows[i].sums.counts[c] : 0;
-			n[1] += strcmp(name, slash + 1) ? 0 : (double)r->rows[i].sums.counts[c];
-		}
-	}
-	*out = n[1] > 0 ? n[0] / n[1] : 0;
-	return 0;
-}
-
-static int predict(struct timing *t, struct timing_row *row, const struct profile *profile,
-		   const struct kvmsim_errsink *errors)
-{
-	const char *slash = strchr(row->run->row, '/');
-	const struct timing_cached *c;
-	const struct memstress_row *of;
-	int err = timing_run_row(t, row, profile, errors, &c);
-
-	if (err)
-		return err;
-	if (slash)
-		return count_ratio(&c->result, row->run->row, slash, &row->predicted);
-	of = memstress_find(&c->result, row->run->row);
-	if (!of)
-		return kvmsim_err(errors, KVMSIM_EPARSE, "%s:%lu: such a run has no \"%s\"",
-				  t->recipe->runs, row->run->line, row->run->row);
-	row->predicted = (double)of->cycles * c->scale / (double)profile_hz(profile);
-	return 0;
-}
-
-int timing_predict(struct timing *t, const struct profile *profile, uint64_t quick,
-		   const struct kvmsim_errsink *errors)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < t->n_rows && !err; i++) {
-		struct timing_row *row = &t->rows[i];
-
-		row->predicted = 0;
-		if (!timing_untold(row->run) && !(quick && row->x > quick))
-			err = predict(t, row, profile, errors);
-	}
-	return err;
 }

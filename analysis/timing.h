@@ -17,27 +17,36 @@
  *	row	what memstress calls it ("Enabling dirty logging time"), or "-": cannot tell
  *	options	of `kvmsim memstress` but -v, --profile
  *	fit	the x of the rows that a calibration may fit
- *	sets	a param that only contention shows and the x of the rows that set it, by simulating
- *		again: these count as fitted; or empty
+ *	sets	a param or a fixed price that only contention shows and the x of the rows that set
+ *		it, by simulating again: these count as fitted; more of them after that; or empty
  *	judge	time: value and ratios are; ratio: ratios are, the value is not comparable;
  *		no: neither
  *	note	why, for people
+ *	published_bytes	memory of each vCPU as it was measured; empty: the recipe's
+ *
+ * A row is a time, or a number: "A/B", how many of count A there are for each B; "wait% TIME", the
+ * part of a time that the vCPUs waited for locks; "saved% TIME", by how much it is shorter than
+ *with the options after the word `than`.
  *
  * A run is smaller than what was measured: the recipe's `bytes` per vCPU, or -b, in place of
  * published_bytes, and the time is multiplied. What is judged are ratios: of two policies at the
- * same x, and of each x to the least (growth); a row that is no time but a number ("A/B") is judged
- * by its value.
+ * same x, and of each x to the least (growth); a row that is no time but a number is judged by its
+ * value.
  */
 struct profile;
 struct timing_cache;
+
+#define TIMING_PRICE 1000
 
 struct timing_run {
 	char *series, *metric, *policy, *row, *options, *note;
 	uint64_t fit[RECIPE_MAX_VALUES];
 	size_t n_fit;
-	size_t param; /* index in model_params[] */
+	/* what is set: an index in model_params[], or TIMING_PRICE + the count */
+	size_t param[RECIPE_MAX_VALUES];
 	uint64_t sets[RECIPE_MAX_VALUES];
 	size_t n_sets;
+	uint64_t published_bytes; /* 0: the recipe's */
 	enum { JUDGE_TIME, JUDGE_RATIO, JUDGE_NO } judge;
 	unsigned long line;
 };

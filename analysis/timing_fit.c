@@ -43,7 +43,7 @@ static int add_line(const struct timing *t, const struct timing_row *row,
 
 	if (!of)
 		return KVMSIM_EPARSE;
-	err = machine_create(p, vcpus + 1, &m);
+	err = machine_create(p, run->o.cores, vcpus + 1, &m);
 	if (err)
 		return err;
 	tasks = of_vcpus(of) ? vcpus : 1;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/stats.h"
-#include "analysis/timing.h"
+#include "analysis/timing_priv.h"
 
 /* Fewer ratios of a metric say nothing of it. */
 #define ENOUGH 3
@@ -22,11 +22,6 @@ struct lists {
 static bool same_metric(const struct timing_row *a, const struct timing_row *b)
 {
 	return !strcmp(a->run->series, b->run->series) && !strcmp(a->run->metric, b->run->metric);
-}
-
-static bool is_number(const struct timing_row *row)
-{
-	return strchr(row->run->row, '/');
 }
 
 /* Whether something can be said of what two rows say together. */
@@ -110,7 +105,7 @@ static void look_at(const struct timing *t, size_t i, struct timing_judgement *j
 	if (a->predicted > 0)
 		count_run(t, i, j);
 	if (a->predicted > 0 && !a->fitted && a->run->judge == JUDGE_TIME)
-		add(is_number(a) ? &l->numbers : &l->times, a->predicted, a->measured);
+		add(timing_is_number(a->run) ? &l->numbers : &l->times, a->predicted, a->measured);
 	if (first != a && judged(a, first))
 		add_ratio(&l->growths, a, first);
 	for (size_t k = i + 1; k < t->n_rows; k++) {

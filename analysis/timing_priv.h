@@ -7,8 +7,9 @@
 
 /* Runs of one profile, by options and vCPUs: rows of one run share it. For timing's files only. */
 struct timing_cached {
-	const char *options; /* of a struct timing_run */
-	uint64_t x;
+	const char *options; /* of a struct timing_run, a part of it */
+	size_t options_len;
+	uint64_t x, published_bytes;
 	struct memstress_opts o; /* its strings are in text */
 	char *text;
 	struct memstress_result result;
@@ -27,5 +28,7 @@ int timing_run_row(struct timing *t, const struct timing_row *row, const struct 
 void timing_cache_clear(struct timing_cache *c);
 /* Whether no mechanism of the model's predicts it. */
 bool timing_untold(const struct timing_run *run);
+/* Whether its rows are numbers, not times. */
+bool timing_is_number(const struct timing_run *run);
 
 #endif

@@ -94,6 +94,29 @@ case ${kvmsim%/kvmsim} in
 		--vcpus 1 --recipe $evidence/eager_split_dirty_log_perf.ini --evidence "$dir/other.csv"
 	ok 'nothing judged is no pass' says 'other.csv: nothing judged$' out
 	ok 'and nowhere called one' sh -c "! grep -q 'pass$' '$dir/out'"
+	# mmu_lock by vCPUs, all rows, and what is no time: a wrong policy, another saving.
+	check 'mmu_lock on Arm' 0 'mmu_lock_scaling.csv: pass' "$kvmsim" validate \
+		--recipe $evidence/mmu_lock_arm64.ini
+	ok 'mmu_lock on Arm: 64 vCPUs' says '^dirty memory time .* 64 .* predicted$' out
+	cp $evidence/mmu_lock_scaling.csv $evidence/mmu_lock_arm64_runs.csv \
+		$evidence/mmu_lock_x86_runs.csv "$dir/"
+	cp $evidence/mmu_lock_arm64.ini "$dir/arm64.ini"
+	sed 's/--kernel 6.2-arm64/--kernel 6.2-arm64 --mmulock rwlock/' \
+		$evidence/mmu_lock_arm64_runs.csv >"$dir/mmu_lock_arm64_runs.csv"
+	check 'mmu_lock: faults that do not share it' 1 'mmu_lock_scaling.csv: FAIL' "$kvmsim" \
+		validate --recipe "$dir/arm64.ini"
+	sed 's/timer_state 16/timer_stat 16/' $evidence/mmu_lock_arm64_runs.csv \
+		>"$dir/mmu_lock_arm64_runs.csv"
+	check 'mmu_lock: a row that sets no price' 3 'sets is a param and numbers of vCPUs' \
+		"$kvmsim" validate --recipe "$dir/arm64.ini"
+	check 'mmu_lock on x86' 0 'mmu_lock_scaling.csv: pass' "$kvmsim" validate \
+		--recipe $evidence/mmu_lock_x86.ini
+	ok 'mmu_lock on x86: what is saved' says 'duration reduction .* 90\.262[0-9]* *89\.000000 ' out
+	cp $evidence/mmu_lock_x86.ini "$dir/x86.ini"
+	sed 's/--mmulock spin/--mmulock spin --cores 416/; s/ than .*--mmulock/ than --kernel 6.1-tdp --mmulock/' \
+		$evidence/mmu_lock_x86_runs.csv >"$dir/mmu_lock_x86_runs.csv"
+	check 'another saving' 0 'duration reduction ' "$kvmsim" validate --recipe "$dir/x86.ini"
+	ok 'than what is compared' sh -c "! grep -q ' 90\.262' '$dir/out'"
 	# The judge of times can fail.
 	sed 's/,after,269231261,/,after,769231261,/' $evidence/dirty_logging_history.csv \
 		>"$dir/history.csv"

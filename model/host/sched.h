@@ -76,8 +76,8 @@ const char *sched_name(const struct sched_thread *th);
 /* The task that embodies the thread. */
 struct task *sched_task(const struct sched_thread *th);
 /* [running, or before sched_start()] From now on it is @t, which is resumed in the place of this
- * task when the thread next gets a CPU; or now, when it blocks in sched_embody_wait(). The caller
- * wakes @t and blocks itself by task_block(). */
+ * task: the CPU goes on to be its. The caller wakes @t and blocks itself by task_block(), both at
+ * this moment. */
 void sched_embody(struct sched_thread *th, struct task *t);
 
 /* The thread, embodied by the running task @t, becomes runnable; returns when it has a CPU. 0,
@@ -94,8 +94,8 @@ int sched_work(struct sched_thread *th, uint16_t count, uint64_t n, uint64_t *do
  * that, 0: the time came; KVMSIM_ECANCELED. */
 int sched_spin(struct sched_thread *th, uint16_t wait, cycles_t until);
 /* [running, another task] Ends @th's sched_work() or sched_spin() at @when, not before the caller's
- * now + ipi_latency unless it is sched_spin(): then not before now (a line that it looks at). Lost
- * where @th does neither: whoever waits looks at what it waits for before and after. */
+ * now + ipi_latency unless it is sched_spin(): then not before now (a line that it looks at). Where
+ * @th does neither, its next one ends at once: whoever is notified looks, and goes on. */
 void sched_notify(struct task *by, struct sched_thread *th, cycles_t when);
 
 /* [running] TIF_NEED_RESCHED. */
@@ -111,7 +111,7 @@ int sched_sleep_until(struct sched_thread *th, uint16_t wait, cycles_t until);
 /* [running task @by, on a CPU of the host or not] try_to_wake_up(): chooses a CPU, near the waker
  * where it is a thread (@waker, may be NULL), enqueues, preempts. Charges COUNT_wake_up to @by.
  * Whether it was asleep. */
-bool sched_wake(struct task *by, const struct sched_thread *waker, struct sched_thread *th);
+bool sched_wake(struct task *by, struct sched_thread *waker, struct sched_thread *th);
 
 /* [running] sched_yield(): behind the others of its queue once. */
 int sched_yield(struct sched_thread *th);

@@ -42,7 +42,7 @@ void contention_sort(struct contention *c);
 
 /* "spinlock", "rwlock:R", "rwlock:W", "mutex", "rwsem:R", "rwsem:W". */
 const char *contention_type(const struct contention_row *row);
-/* A table with times where @hz is not 0, else in @unit. 0 or KVMSIM_ENOMEM. */
+/* The table that perf prints, with times where @hz is not 0, else in @unit. 0 or KVMSIM_ENOMEM. */
 int contention_print(const struct contention *c, uint64_t hz, const char *unit, FILE *to);
 /* An array of objects, waits in the profile's unit. NULL: no memory. */
 json_t *contention_json(const struct contention *c);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <inttypes.h>
+
 #include "analysis/contention.h"
 #include "analysis/output.h"
 
@@ -26,8 +28,8 @@ static void time_cell(struct table *t, double cycles, uint64_t hz, const char *u
 
 int contention_print(const struct contention *c, uint64_t hz, const char *unit, FILE *to)
 {
-	static const char *const headings[] = {"contended", "total wait", "max wait", "avg wait",
-					       "type",	    "lock",	  "caller"};
+	static const char *const headings[] = {"contended", "total wait", "max wait",
+					       "avg wait",  "type",	  "caller"};
 	struct table *t;
 	int err;
 
@@ -37,21 +39,19 @@ int contention_print(const struct contention *c, uint64_t hz, const char *unit, 
 		fputs("No lock was contended.\n", to);
 		return 0;
 	}
-	t = table_create("rrrrlll");
+	t = table_create("rrrrll");
 	if (!t)
 		return KVMSIM_ENOMEM;
 	for (size_t i = 0; i < sizeof(headings) / sizeof(*headings); i++)
 		table_cell(t, "%s", headings[i]);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct contention_row *r = &c->rows[i];
-		char buf[OUT_TEXT];
 
-		table_cell(t, "%s", out_u64(buf, r->contended));
+		table_cell(t, "%" PRIu64, r->contended);
 		time_cell(t, (double)r->wait, hz, unit);
 		time_cell(t, (double)r->longest, hz, unit);
 		time_cell(t, (double)r->wait / (double)r->contended, hz, unit);
 		table_cell(t, "%s", contention_type(r));
-		table_cell(t, "%s", r->lock);
 		table_cell(t, "%s", r->caller);
 	}
 	err = table_print(t, to);

@@ -45,6 +45,23 @@ for policy in pml manual,pml=1; do
 	ok "log, $policy: no note" [ "$(grep -c 'shadow paging' "$dir/err")" -eq 0 ]
 done
 
+# ---- what protects the MMU, and who waited for it: perf's table, which is read as a recorded one is ----
+set -- memstress --profile cascadelake-2022 -v 4 -b 4M -i 1 -s anonymous_hugetlb_2mb --eager-page-split N
+ok 'contention: faults one at a time' run 0 "$@" --mmulock spin --contention
+ok 'contention: a row' says ' spinlock  direct_page_fault$' out
+# A recorded caller is a return address: it has an offset.
+sed -n '/^contended/,/^$/p' "$dir/out" | sed '2,$s/[a-z]$/&+0x1c/' >"$dir/table.txt"
+ok 'contention: as a table of perf' run 0 info "$dir/table.txt"
+ok 'contention: its rows' says '^direct_page_fault  *spinlock ' out
+ok 'contention: faults side by side' run 0 "$@" --mmulock rwlock-tdp --contention --json
+ok 'contention: none of theirs' [ "$(grep -c direct_page_fault "$dir/out")" -eq 0 ]
+bad 'no such mmulock' 2 "$@" --mmulock ticket
+ok 'no such mmulock: which there are' says 'there are spin, rwlock, rwlock-relax, rwlock-tdp' err
+bad 'shadow pages by many' 2 "$@" --mmu npt1-tdp0 --kernel 6.1-shadow --mmulock rwlock-tdp
+bad 'contention as csv' 2 "$@" --contention --csv
+ok 'Arm without an interrupt controller of KVM' run 0 "$@" --kernel 5.18-arm64 --no-irqchip --contention
+ok 'Arm: what its exits wait for' says ' irq_set_irqchip_state$' out
+
 bad 'percent and fraction' 2 memstress --profile unit -f 3 -w 5
 ok 'percent and fraction: which' says '-f and -w: one of the two' err
 the_end

@@ -93,4 +93,11 @@ int emulate_access(struct kvm_vcpu *v, uint64_t fault_addr, gva_t gva, uint64_t 
 /* A store to guest memory, by the CPU or by KVM for it. [synced] */
 void guest_store(struct kvm_vcpu *v, gpa_t gpa, unsigned len, uint64_t value);
 
+/* ---- vm_choose.c ---- */
+
+struct kvm_vm_opts;
+
+/* Fills in the VM's preset, CPU, back end and policies. Errors: as kvm_create_vm(). */
+int kvm_choose_algorithms(struct kvm *kvm, const struct kvm_vm_opts *opts);
+
 #endif

@@ -57,9 +57,19 @@ static void begin(struct chrome *c, const char *ph, int64_t pid, int64_t tid, co
 	c->args = false;
 }
 
-static void micros(FILE *to, const char *key, uint64_t ns)
+/* Parts of a us: a power of two, so that sums and differences of times are exact in doubles. */
+#define PARTS 2048
+
+/* Up: who cuts fractions off gets the right ns. Of less than a us. */
+static uint64_t parts(uint64_t ns)
 {
-	fprintf(to, ",\"%s\":%" PRIu64 ".%03" PRIu64, key, ns / 1000, ns % 1000);
+	return (ns % 1000 * PARTS + 999) / 1000;
+}
+
+static void micros(FILE *to, const char *key, uint64_t us, uint64_t of_it)
+{
+	/* n / 2^11 is n * 5^11 / 10^11 */
+	fprintf(to, ",\"%s\":%" PRIu64 ".%011" PRIu64, key, us, of_it * 48828125);
 }
 
 void chrome_process(struct chrome *c, int64_t pid, const char *name)
@@ -82,16 +92,23 @@ void chrome_track(struct chrome *c, int64_t pid, int64_t tid, const char *name)
 void chrome_span(struct chrome *c, int64_t pid, int64_t tid, const char *name, uint64_t begin_ns,
 		 uint64_t ns)
 {
+	uint64_t end_ns = begin_ns + ns, us = end_ns / 1000 - begin_ns / 1000;
+	uint64_t from = parts(begin_ns), to = parts(end_ns);
+
 	begin(c, "X", pid, tid, name);
-	micros(c->to, "ts", begin_ns);
-	micros(c->to, "dur", ns);
+	micros(c->to, "ts", begin_ns / 1000, from);
+	if (to < from) {
+		us--;
+		to += PARTS;
+	}
+	micros(c->to, "dur", us, to - from);
 }
 
 void chrome_instant(struct chrome *c, int64_t pid, int64_t tid, const char *name, uint64_t ns)
 {
 	begin(c, "i", pid, tid, name);
 	fputs(",\"s\":\"t\"", c->to);
-	micros(c->to, "ts", ns);
+	micros(c->to, "ts", ns / 1000, parts(ns));
 }
 
 static void key_of(struct chrome *c, const char *key)

@@ -9,9 +9,13 @@
 /*
  * Writes a time line in the JSON of Chrome's trace events ("Trace Event Format"), which Perfetto
  * and chrome://tracing open, event by event, in no memory of its own. Times are ns; the format's
- * are us, here with three digits behind the point. Spans are complete ones (ph X), so that they
- * need not come in the order of time; those of one track must not overlap unless one lies within
- * the other. Strings may be anything: what is no UTF-8 is replaced.
+ * are us. Viewers take them for doubles, subtract the first, and add a span's length to its begin:
+ * were they decimal fractions, one span's end would miss the next one's begin by some 1e-11 us, and
+ * a viewer like speedscope, which nests what overlaps, would show nonsense. So they are multiples
+ * of 2^-11 us, which doubles have exactly to 2^42 us (50 days), and round to the same ns. Spans are
+ * complete ones (ph X), so that they need not come in the order of time; those of one track must
+ * not overlap unless one lies within the other. Strings may be anything: what is no UTF-8 is
+ * replaced.
  *
  * An event is begun, may be given arguments, and is ended. Whether all was written, the stream
  * tells.

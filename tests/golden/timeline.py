@@ -6,16 +6,15 @@ viewer asks of one, and says what is in it, a fact a line, sorted:
 
 checked: each event has ph, pid, tid, name; spans and instants have ts, spans dur, not negative; spans
 of a track don't overlap unless one lies within the other; each track with events has a name, each
-process too. Told, of what begins at SINCE_US or later: PROCESS/NAME number total-ns longest-ns of
-spans, and PROCESS/NAME number of instants.
+process too. Times are doubles, as in every viewer. Told, of what begins at SINCE_US or later:
+PROCESS/NAME number total-ns longest-ns of spans, and PROCESS/NAME number of instants.
 """
 import json
 import sys
-from decimal import Decimal
 
 with open(sys.argv[1], encoding="utf-8") as f:
-    line = json.load(f, parse_float=Decimal)
-since = Decimal(sys.argv[2]) if len(sys.argv) > 2 else None
+    line = json.load(f)
+since = float(sys.argv[2]) if len(sys.argv) > 2 else None
 spans, instants, tracks, names, processes = {}, {}, {}, set(), {}
 
 
@@ -53,7 +52,7 @@ for track, events in tracks.items():
         if e["ph"] == "i":
             instants[key] = instants.get(key, 0) + 1
         else:
-            ns = int(e["dur"] * 1000)
+            ns = round(e["dur"] * 1000)
             n, total, longest = spans.get(key, (0, 0, 0))
             spans[key] = (n + 1, total + ns, max(longest, ns))
 for key in sorted(spans):

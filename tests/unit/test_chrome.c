@@ -81,7 +81,8 @@ static void strings_are_json_whatever_they_hold(void)
 	chrome_end(&c);
 	chrome_close(&c, about);
 	CU_ASSERT_EQUAL(fclose(to), 0);
-	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"ts\":1234.567,\"dur\":0.089,"));
+	/* 2528394 / 2^11 and 182 / 2^11 */
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"ts\":1234.56738281250,\"dur\":0.08886718750,"));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(text, "\"n\":18446744073709551615,\"h\":\"0xff\",\"t\":true}}"));
 	o = json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);
@@ -93,6 +94,54 @@ static void strings_are_json_whatever_they_hold(void)
 	CU_ASSERT_STRING_EQUAL(
 		json_string_value(json_object_get(json_object_get(o, "otherData"), "file")),
 		"\"" FFFD);
+	json_decref(o);
+	free(text);
+}
+
+static double number(const json_t *event, const char *key)
+{
+	return json_number_value(json_object_get(event, key));
+}
+
+/*
+ * Viewers subtract the first ts and add ts and dur as doubles: one span must end where the next
+ * begins, not 1 ulp behind.
+ */
+static void spans_meet_in_doubles(void)
+{
+	enum { SPANS = 20000 };
+	const char *about[] = {NULL};
+	uint64_t at[SPANS + 1] = {1234567}, seed = 42;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&text, &len);
+	struct chrome c;
+	json_t *o, *list;
+	double first;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(to);
+	chrome_open(&c, to);
+	for (int i = 0; i < SPANS; i++) {
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		/* of 0 to 2^34 ns, short ones more often */
+		at[i + 1] = at[i] + (seed >> 30 >> (seed & 0x7c000000) / 0x4000000);
+		chrome_span(&c, 1, 1, "", at[i], at[i + 1] - at[i]);
+		chrome_end(&c);
+	}
+	chrome_close(&c, about);
+	CU_ASSERT_EQUAL(fclose(to), 0);
+	o = json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(o);
+	list = json_object_get(o, "traceEvents");
+	first = number(json_array_get(list, 0), "ts");
+	for (size_t i = 0; i + 1 < SPANS; i++) {
+		json_t *e = json_array_get(list, i), *next = json_array_get(list, i + 1);
+
+		CU_ASSERT_EQUAL(number(e, "ts") - first + number(e, "dur"),
+				number(next, "ts") - first);
+		CU_ASSERT_EQUAL((uint64_t)(number(e, "ts") * 1000), at[i]);
+		CU_ASSERT_EQUAL((uint64_t)(number(e, "dur") * 1000 + 0.5), at[i + 1] - at[i]);
+	}
 	json_decref(o);
 	free(text);
 }
@@ -119,6 +168,7 @@ static CU_TestInfo tests[] = {
 	{"a_text_is_cut_whole", a_text_is_cut_whole},
 	{"a_frame_has_no_semicolon", a_frame_has_no_semicolon},
 	{"strings_are_json_whatever_they_hold", strings_are_json_whatever_they_hold},
+	{"spans_meet_in_doubles", spans_meet_in_doubles},
 	{"nothing_is_json_too", nothing_is_json_too},
 	CU_TEST_INFO_NULL};
 TEST_MAIN("chrome", tests)

@@ -3,7 +3,6 @@
 
 #include "model/counts.h"
 #include "model/host/lock.h"
-#include "model/host/pcpu.h"
 #include "model/sim/ledger.h"
 #include "model/sim/profile.h"
 #include "tests/unit/harness.h"
@@ -400,40 +399,6 @@ static void a_cancelled_waiter_hands_over(void)
 	profile_free(p);
 }
 
-static int idle(struct task *t, void *arg)
-{
-	(void)arg;
-	return task_block_until(t, WAIT_idle, 1) < 0 ? KVMSIM_ECANCELED : 0;
-}
-
-static void a_cpu_runs_one_task(void)
-{
-	struct profile *p = prices("1");
-	struct sim *s = start(p);
-	struct task *a = simple_task(s, "a", idle, NULL, 0),
-		    *b = simple_task(s, "b", idle, NULL, 0),
-		    *c = simple_task(s, "c", idle, NULL, 0);
-	struct pcpus *cpus;
-
-	CU_ASSERT_EQUAL(pcpus_create(0, &cpus), KVMSIM_EINVAL);
-	CU_ASSERT_EQUAL_FATAL(pcpus_create(2, &cpus), 0);
-	CU_ASSERT_EQUAL(pcpus_count(cpus), 2);
-	CU_ASSERT_EQUAL(pcpu_attach(cpus, a), 0);
-	CU_ASSERT_EQUAL(pcpu_attach(cpus, b), 1);
-	CU_ASSERT_EQUAL(pcpu_attach(cpus, b), KVMSIM_EINVAL);
-	CU_ASSERT_EQUAL(pcpu_attach(cpus, c), KVMSIM_EINVAL);
-	CU_ASSERT_STRING_EQUAL(simple_message, "no CPU of 2 is free for task c");
-	pcpu_detach(cpus, a);
-	CU_ASSERT_EQUAL(pcpu_of(cpus, a), PCPU_NONE);
-	CU_ASSERT_EQUAL(pcpu_attach(cpus, c), 0);
-	CU_ASSERT_PTR_EQUAL(pcpu_task(cpus, 0), c);
-	CU_ASSERT_PTR_NULL(pcpu_task(cpus, 2));
-	pcpus_destroy(cpus);
-	CU_ASSERT_EQUAL(sim_run(s, CYCLES_MAX), 0);
-	simple_end(s);
-	profile_free(p);
-}
-
 /* ---- who looks on ---- */
 
 static struct lock_spell seen[8];
@@ -499,6 +464,5 @@ static CU_TestInfo tests[] = {
 	{"violations_are_caught", violations_are_caught},
 	{"cancelled_waiters_leave", cancelled_waiters_leave},
 	{"a_cancelled_waiter_hands_over", a_cancelled_waiter_hands_over},
-	{"a_cpu_runs_one_task", a_cpu_runs_one_task},
 	CU_TEST_INFO_NULL};
 TEST_MAIN("lock", tests)

@@ -138,7 +138,7 @@ static int print_table(const struct evidence *e, const struct evidence_judgement
 	if (j->n_identified)
 		printf("; %zu of %zu implied numbers in range", j->n_identified - j->n_out_of_range,
 		       j->n_identified);
-	printf(": %s\n", j->pass ? "pass" : "FAIL");
+	printf(": %s\n", j->pass ? "pass" : "FAILED");
 	printf("%zu rows fitted with %zu numbers\n", j->n_fitted, recipe_fitted(r));
 	if (j->n_shown)
 		printf("%zu rows shown and not judged: median error %.1f%%, worst %.1f%%, within "

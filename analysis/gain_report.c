@@ -12,7 +12,7 @@ static const char *verdict(const struct gain_block *b)
 {
 	if (b->kind == GAIN_TIME)
 		return "identified";
-	return b->inside ? "inside" : *b->miss ? "MISSED" : "FAIL";
+	return b->inside ? "inside" : *b->miss ? "MISSED" : "FAILED";
 }
 
 /* ---- tables ---- */
@@ -138,7 +138,7 @@ static void print_rest(const struct gain *g)
 		printf("\n%s: %.0f us imply %.0f to %.0f shadow pages looked at (middle %.0f), of "
 		       "at most %.0f: %s\n",
 		       z->name, z->seconds * 1e6, z->pages.least, z->pages.most, z->pages.middle,
-		       z->most, z->pages.least <= z->most ? "possible" : "FAIL");
+		       z->most, z->pages.least <= z->most ? "possible" : "FAILED");
 	}
 	printf("\n");
 	for (size_t i = 0; i < g->n_agrees; i++) {
@@ -147,7 +147,7 @@ static void print_rest(const struct gain *g)
 		printf("%s: %s and %s: %.1f accesses apart, +- %.1f by their runs: %s%s%s\n",
 		       a->name, a->a, a->b, a->difference, a->half,
 		       a->agree ? "one number can be behind both" : "no one number is behind both",
-		       a->agree == a->expect ? "" : ": FAIL, expected otherwise: ",
+		       a->agree == a->expect ? "" : ": FAILED, expected otherwise: ",
 		       a->agree == a->expect ? "" : a->why);
 	}
 	for (size_t i = 0; i < g->n_blocks; i++)
@@ -156,7 +156,7 @@ static void print_rest(const struct gain *g)
 	printf("\n");
 	for (size_t i = 0; i < g->n_notes; i++)
 		printf("%s: %s\n", g->note[i].key, g->note[i].words);
-	printf("\n%s: %s\n", g->name, g->pass ? "pass" : "FAIL");
+	printf("\n%s: %s\n", g->name, g->pass ? "pass" : "FAILED");
 }
 
 int gain_print(const struct gain *g)

@@ -92,7 +92,7 @@ const char *timing_verdict_name(enum timing_verdict v)
 	static const char *const names[] = {[TIMING_NOTHING] = "nothing judged",
 					    [TIMING_PASS] = "pass",
 					    [TIMING_MISSED] = "MISSED",
-					    [TIMING_FAIL] = "FAIL"};
+					    [TIMING_FAIL] = "FAILED"};
 
 	return names[v];
 }

@@ -91,10 +91,11 @@ static int clear(struct task *t, struct kvm *kvm, struct kvm_memory_slot *slot, 
 }
 
 /* Cases C_cap1 and C_cap3 of the reference matrix, without and with initially-all-set, on QEMU's
- * TCG, in chunks of 64, 1,024 and 4,096 pages. */
+ * TCG, in chunks of 64, 1,024 and 4,096 pages; of 6.12 C_cap3, nested. */
 static const struct policy_proof proofs[] = {
 	{"6.1-shadow", "tcg", {EVIDENCE_ORACLE, EVIDENCE_ORACLE, EVIDENCE_ORACLE}, NULL},
 	{"6.1-tdp", "tcg", {[MMU_TDP] = EVIDENCE_ORACLE}, NULL},
+	{"6.12-shadow", "tcg", {[MMU_TDP_RMAP] = EVIDENCE_ORACLE}, NULL},
 	{0},
 };
 

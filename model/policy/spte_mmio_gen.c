@@ -9,7 +9,12 @@ static const struct policy_param params[] = {
 	{"gen-bits", 19, 2, 19, 1, "of the memslots' generation in each; each change counts two"},
 	{0}};
 
-static const struct policy_proof proofs[] = {SPTE_PROOFS, {0}};
+/* Of 6.12: V_slots (analysis/evidence/kernel-6.12). */
+static const struct policy_proof proofs[] = {
+	SPTE_PROOFS,
+	{"6.12-shadow", "tcg", {[MMU_SHADOW_LONG64] = EVIDENCE_ORACLE}, NULL},
+	{"6.12-tdp", "tcg", {[MMU_TDP] = EVIDENCE_ORACLE}, NULL},
+	{0}};
 
 static unsigned generation_bits(const struct kvm *kvm)
 {

@@ -78,7 +78,7 @@ case ${kvmsim%/kvmsim} in
 	sed '/^miss = /d' $evidence/mmio_2011.ini | sed 's|^scenario = .*|scenario = tcp_rr.ini|' \
 		>"$dir/mmio.ini"
 	cp workloads/tcp_rr.ini $evidence/mmio.csv $evidence/threads_2010_2013.csv "$dir/"
-	check 'a miss that is not known' 1 'mmio.ini: FAIL' "$kvmsim" validate --recipe "$dir/mmio.ini"
+	check 'a miss that is not known' 1 'mmio.ini: FAILED' "$kvmsim" validate --recipe "$dir/mmio.ini"
 	sed 's/^series = netperf_tcp_rr/series = netperf/' $evidence/mmio_2011.ini >"$dir/mmio.ini"
 	check 'no such rows' 3 'block EPT 8 June: 0 runs before and 0 after' "$kvmsim" validate \
 		--recipe "$dir/mmio.ini"
@@ -120,7 +120,7 @@ case ${kvmsim%/kvmsim} in
 	# The judge of times can fail.
 	sed 's/,after,269231261,/,after,769231261,/' $evidence/dirty_logging_history.csv \
 		>"$dir/history.csv"
-	check 'a difference the wrong way round' 1 'history.csv: FAIL' "$kvmsim" validate \
+	check 'a difference the wrong way round' 1 'history.csv: FAILED' "$kvmsim" validate \
 		--recipe $evidence/dirty_logging_history.ini --evidence "$dir/history.csv"
 	check 'a miss is called one' 0 'dirty_logging_history.csv: MISSED' "$kvmsim" validate \
 		--recipe $evidence/dirty_logging_history.ini
@@ -185,7 +185,7 @@ case ${kvmsim%/kvmsim} in
 	# A measurement that is twice what the model says breaks the bounds: the judge can fail.
 	sed 's/nr_dirty,80,mask,16688/nr_dirty,80,mask,33376/' $evidence/threads_2010_2013.csv |
 		grep -v ',orig,' | grep -v 'npages=261888' >"$dir/doubled.csv"
-	check 'a doubled measurement' 1 'FAIL' "$kvmsim" validate \
+	check 'a doubled measurement' 1 'FAILED' "$kvmsim" validate \
 		--recipe $evidence/threads_2010_2013.ini --evidence "$dir/doubled.csv"
 	;;
 esac

@@ -122,6 +122,12 @@ static void proofs(void)
 		   k == MMU_TDP ? EVIDENCE_ORACLE : EVIDENCE_NONE);
 		EQ(evidence("manual", "6.1-shadow", "tcg", (enum mmu_kind)k),
 		   k == MMU_TDP ? EVIDENCE_NONE : EVIDENCE_ORACLE);
+		EQ(evidence("mask", "6.12-shadow", "tcg", (enum mmu_kind)k),
+		   k == MMU_TDP ? EVIDENCE_NONE : EVIDENCE_ORACLE);
+		/* case C_cap3, of which there are rows of npt1-tdp0 */
+		EQ(evidence("manual", "6.12-shadow", "tcg", (enum mmu_kind)k),
+		   k == MMU_TDP_RMAP ? EVIDENCE_ORACLE : EVIDENCE_NONE);
+		EQ(evidence("ring", "6.12-tdp", "tcg", (enum mmu_kind)k), EVIDENCE_NONE);
 		EQ(evidence("mask", "6.1-shadow", "amd", (enum mmu_kind)k), EVIDENCE_NONE);
 		EQ(evidence("walk", "2.6.36", "tcg", (enum mmu_kind)k), EVIDENCE_NONE);
 		EQ(evidence("hybrid", "6.1-shadow", "tcg", (enum mmu_kind)k), EVIDENCE_NONE);

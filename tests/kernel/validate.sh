@@ -11,6 +11,12 @@ src=tests/kernel
 cache=build/kernel
 own=${KVMSIM_KERNEL:-}
 limit_s=${KVMSIM_QEMU_LIMIT_S:-1200}
+case $limit_s in
+*[!0-9]* | 0*)
+	echo "kernel: KVMSIM_QEMU_LIMIT_S is '$limit_s'; expected seconds, 1 or more" >&2
+	exit 1
+	;;
+esac
 # shellcheck source=tests/kernel/modules.sh
 . "$src/modules.sh"
 # shellcheck source=tests/kernel/any.sh
@@ -145,6 +151,10 @@ validate() { # PLAN
 
 reason='' abi='' wrong=''
 [ -x build/release/kvmsim ] || { fail "no build/release/kvmsim; run ninja first"; the_end; }
+if [ -n "${KVMSIM_PRESET:-}" ] && ! expr "X$KVMSIM_PRESET" : 'X[0-9]\{1,\}\.[0-9]\{1,\}' >/dev/null; then
+	fail "KVMSIM_PRESET is '$KVMSIM_PRESET'; expected a version, as 6.12: the presets nearest to it are taken"
+	the_end
+fi
 mkdir -p "$cache" && work=$(mktemp -d "$cache/run.XXXXXX") ||
 	{ fail "cannot write to $cache"; the_end; }
 [ $# -gt 0 ] || set -- quick

@@ -118,18 +118,20 @@ static int show(const struct command *c, const struct compare *result)
 		  : c->args.run.csv ? compare_print_csv(&view, stdout)
 				    : compare_print(&view, stdout);
 
-	for (size_t i = 0; i < c->args.opts.n_policies; i++)
-		run_note_fallback(c->args.opts.policies[i], mmu);
+	for (size_t i = 0; i < c->args.n_dirty; i++)
+		run_note_fallback(c->args.dirty[i], mmu);
 	return err ? cli_exit_code(err) : check_gates(c, result);
 }
 
 static int compare(struct command *c)
 {
 	struct compare result;
-	int code = run_args_policies(&c->args.run, (const char *const *)c->args.policies,
-				     c->args.opts.n_policies);
+	int code = run_args_policies(&c->args.run, (const char *const *)c->args.dirty,
+				     c->args.n_dirty);
 	int err;
 
+	for (size_t i = 0; !code && i < c->args.n_sptes; i++)
+		code = run_args_spte(&c->args.run, c->args.sptes[i]);
 	if (code)
 		return code;
 	err = cli_profile(c->args.run.profile, &c->profile);
@@ -181,7 +183,7 @@ static int run_compare(const struct verb *verb, int argc, char **argv)
 		code = compare(&c);
 	store_close(c.store);
 	profile_free(c.profile);
-	compare_free_policies(c.args.policies, c.args.opts.n_policies);
+	compare_args_free(&c.args);
 	return code;
 }
 

@@ -19,6 +19,11 @@ double *compare_values(const struct compare_work *w, int round, size_t policy, i
 	       ((round * w->opts->n_policies + policy) * N_METRICS + metric) * w->opts->replicates;
 }
 
+static const char *spte_of(const struct compare_opts *o, size_t policy)
+{
+	return o->sptes ? o->sptes[policy] : o->run.spte;
+}
+
 /* Where run @i of the list belongs: rounds, then replicates, then policies. */
 struct place {
 	int round;
@@ -106,6 +111,7 @@ static int plan(struct compare_work *w)
 
 		w->list[i] = o->run;
 		w->list[i].dirty = o->policies[at.policy];
+		w->list[i].spte = spte_of(o, at.policy);
 		w->list[i].profile = draw->profile;
 		w->list[i].phase = draw->phase;
 		w->list[i].shadow_pages = sps[at.round];
@@ -153,6 +159,7 @@ static int difference(const struct compare_work *w, size_t policy, uint64_t sps,
 	for (size_t i = 0; i < n; i++) {
 		list[i] = o->run;
 		list[i].dirty = o->policies[i % 2 ? policy : 0];
+		list[i].spte = spte_of(o, i % 2 ? policy : 0);
 		list[i].profile = w->draw[i / 2].profile;
 		list[i].phase = w->draw[i / 2].phase;
 		list[i].shadow_pages = sps;
@@ -222,7 +229,9 @@ int compare_run(const struct compare_opts *opts, struct compare *out)
 		err = jobs_run(&jobs, opts->run.errors);
 	}
 	for (size_t k = 0; !err && k < out->n; k++) {
-		out->policy[k].text = opts->policies[k];
+		out->policy[k].text = opts->sptes ? opts->sptes[k] : opts->policies[k];
+		out->policy[k].dirty = opts->policies[k];
+		out->policy[k].spte = spte_of(opts, k);
 		for (int m = 0; !err && m < N_METRICS; m++) {
 			size_t bytes = opts->replicates * sizeof(double);
 

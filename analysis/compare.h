@@ -35,6 +35,7 @@ struct compare_opts {
 		run; /* what all runs share; dirty, phase, shadow_pages, replicate: unused */
 	const char *const *policies; /* policy texts; the first is the baseline */
 	size_t n_policies;	     /* at least 2 */
+	const char *const *sptes;    /* of each policy its spte policy; NULL: run.spte is all's */
 	uint32_t replicates;	     /* at least 2 */
 	uint64_t n_phases;	     /* epochs in a collection interval */
 	uint64_t shadow_lo, shadow_hi;
@@ -61,7 +62,8 @@ struct compare_edge {
 };
 
 struct compare_policy {
-	const char *text;
+	const char *text;	  /* its name here: the spte policy where these are compared */
+	const char *dirty, *spte; /* spte may be NULL */
 	double *value[N_METRICS]; /* [replicate] */
 	/* Against the baseline (none of this for the baseline itself): */
 	struct verdict_pair pair[N_METRICS];

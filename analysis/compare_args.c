@@ -121,6 +121,39 @@ static bool parse_own(void *ctx, int opt, const char *name)
 	}
 }
 
+/* What is compared: dirty policies, or spte policies. */
+static int choose(struct compare_args *a)
+{
+	struct compare_opts *o = &a->opts;
+
+	if (a->n_sptes > 1 && a->n_dirty > 1)
+		return cli_usage(a->run.verb, "several policies of --dirty and of --spte: expected "
+					      "several of one of them");
+	if (a->n_sptes < 2 && a->n_dirty < 2)
+		return cli_usage(a->run.verb,
+				 "--dirty %s: expected at least two policies, the baseline first, "
+				 "or two of --spte",
+				 a->run.dirty);
+	o->n_policies = a->n_dirty;
+	o->policies = (const char *const *)a->dirty;
+	if (a->n_sptes == 1)
+		o->run.spte = a->sptes[0];
+	if (a->n_sptes < 2)
+		return 0;
+	a->same = calloc(a->n_sptes, sizeof(*a->same));
+	if (!a->same) {
+		kvmsim_err(o->run.errors, KVMSIM_ENOMEM, "out of memory");
+		return cli_exit_code(KVMSIM_ENOMEM);
+	}
+	for (size_t i = 0; i < a->n_sptes; i++)
+		a->same[i] = a->dirty[0];
+	o->n_policies = a->n_sptes;
+	o->policies = a->same;
+	o->sptes = (const char *const *)a->sptes;
+	o->run.spte = NULL;
+	return 0;
+}
+
 int compare_args_parse(struct compare_args *a, int argc, char **argv)
 {
 	const struct verb *verb = a->run.verb;
@@ -128,6 +161,7 @@ int compare_args_parse(struct compare_args *a, int argc, char **argv)
 
 	a->run.run = &a->opts.run;
 	a->run.ranges = true;
+	a->run.lists = true;
 	a->run.own = own;
 	a->run.shorts = ":j:";
 	a->run.parse = parse_own;
@@ -137,25 +171,33 @@ int compare_args_parse(struct compare_args *a, int argc, char **argv)
 		return code;
 	a->opts.shadow_lo = a->run.shadow_lo;
 	a->opts.shadow_hi = a->run.shadow_hi;
-	if (compare_split_policies(a->run.dirty, &a->policies, &a->opts.n_policies))
+	if (compare_split_policies(a->run.dirty, &a->dirty, &a->n_dirty))
 		return cli_usage(verb, "--dirty %s: expected POLICY[,KEY=VALUE]...,POLICY...",
 				 a->run.dirty);
-	if (a->opts.n_policies < 2)
-		return cli_usage(verb,
-				 "--dirty %s: expected at least two policies, the baseline first",
-				 a->run.dirty);
-	a->opts.policies = (const char *const *)a->policies;
-	return 0;
+	if (a->run.sptes && compare_split_policies(a->run.sptes, &a->sptes, &a->n_sptes))
+		return cli_usage(verb, "--spte %s: expected POLICY[,KEY=VALUE]...,POLICY...",
+				 a->run.sptes);
+	return choose(a);
+}
+
+void compare_args_free(struct compare_args *a)
+{
+	compare_free_policies(a->dirty, a->n_dirty);
+	compare_free_policies(a->sptes, a->n_sptes);
+	free(a->same);
+	free(a->run.sptes);
 }
 
 /* clang-format off: the lines as they are printed */
 const char compare_usage[] =
 	"compare TRACE --dirty POLICY,POLICY... [OPTION]...\n"
 	"       kvmsim compare --scenario FILE.ini --dirty POLICY,POLICY... [OPTION]...\n"
-	"Compares dirty policies with the first of them. Each replicate draws the phase of\n"
-	"the collection, the active shadow pages and the prices, the same for every policy.\n"
-	"Less is better in every metric. An item with '=' is a parameter of the policy\n"
-	"before it: walk,mask,hybrid,threshold=3.\n"
+	"       kvmsim compare TRACE|... --dirty POLICY --spte POLICY --spte POLICY...\n"
+	"Compares dirty policies, or spte policies, with the first of them. Each replicate\n"
+	"draws the phase of the collection, the active shadow pages and the prices, the\n"
+	"same for every policy. Less is better in every metric. An item with '=' is a\n"
+	"parameter of the policy before it: walk,mask,hybrid,threshold=3. --spte takes such\n"
+	"a list, too, or is given for each.\n"
 	"\n"
 	"  --profile PROFILE     built-in profile, or a file (default: " COMPARE_DEFAULT_PROFILE
 	")\n" RUN_ARGS_USAGE "  --replicates N        draws, from 2 (default 20)\n"

@@ -18,9 +18,12 @@ struct compare_gate {
 };
 
 struct compare_args {
-	struct run_args run;	   /* its verb and default profile before */
-	struct compare_opts opts;  /* defaults before, what was given after */
-	char **policies;	   /* owned: compare_free_policies(); opts.policies is the same */
+	struct run_args run;	  /* its verb and default profile before */
+	struct compare_opts opts; /* defaults before, what was given after */
+	/* As given; opts.policies and opts.sptes are made of them. compare_args_free() */
+	char **dirty, **sptes;
+	size_t n_dirty, n_sptes;
+	const char **same;	   /* the one dirty policy for each of several of spte */
 	const char *spread_source; /* "assumed", "as given" */
 	struct compare_gate gate[COMPARE_MAX_GATES];
 	size_t n_gates;
@@ -28,6 +31,8 @@ struct compare_args {
 
 /* 0 or an exit code, its message printed. With --help the rest is not looked at. */
 int compare_args_parse(struct compare_args *a, int argc, char **argv);
+
+void compare_args_free(struct compare_args *a);
 
 extern const char compare_usage[];
 

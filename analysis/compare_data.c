@@ -32,6 +32,7 @@ int compare_print_csv(const struct compare_view *v, FILE *to)
 	csv_end_row(&csv);
 	for (size_t k = 1; k < v->c->n; k++) {
 		const struct compare_policy *p = &v->c->policy[k];
+		const struct run_opts run = compare_run_of(v, p);
 
 		for (int m = 0; m < N_METRICS; m++) {
 			const struct verdict_pair *q = &p->pair[m];
@@ -76,7 +77,8 @@ int compare_print_csv(const struct compare_view *v, FILE *to)
 					csv_text(&csv, NULL);
 			}
 			csv_text(&csv, gap_name(p->gap[m]));
-			csv_text(&csv, run_evidence(&v->opts->run, p->text, v->preset));
+			csv_text(&csv, v->opts->sptes ? run_spte_evidence(&run, v->preset)
+						      : run_evidence(&run, p->dirty, v->preset));
 			csv_end_row(&csv);
 		}
 	}
@@ -138,10 +140,11 @@ static json_t *edge_json(uint64_t sps, const struct compare_edge *e)
 static json_t *policy_json(const struct compare_view *v, size_t k)
 {
 	const struct compare_policy *p = &v->c->policy[k];
+	const struct run_opts run = compare_run_of(v, p);
 	json_t *o = json_object(), *list = json_array(), *unpriced = json_array();
 
 	json_put(o, "policy", text(p->text));
-	run_evidence_json(o, &v->opts->run, p->text, v->preset);
+	run_evidence_json(o, &run, p->dirty, v->preset);
 	json_put(o, "real", text(verdict_name(p->real)));
 	json_put(o, "model", text(verdict_name(p->model)));
 	json_put(o, "tends", text(verdict_name(p->tends)));
@@ -171,7 +174,10 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 	const struct verdict_opts *vo = &opts->verdict;
 	json_t *o = json_object(), *profile = json_object(), *real = json_object();
 	json_t *list = json_array(), *baseline = json_object();
+	const struct run_opts first = compare_run_of(v, &v->c->policy[0]);
 
+	json_put(o, "family", text(opts->sptes ? "spte" : "dirty"));
+	json_put(o, "dirty", opts->sptes ? text(opts->policies[0]) : json_null());
 	json_put(o, opts->run.trace ? "trace" : "scenario",
 		 text(opts->run.trace ? opts->run.trace : opts->run.scenario));
 	json_put(o, "slot", text(opts->run.slot ? opts->run.slot : "all"));
@@ -205,7 +211,7 @@ int compare_print_json(const struct compare_view *v, FILE *to)
 	json_put(real, "power", json_real(vo->power));
 	json_put(o, "real_machines", real);
 	json_put(baseline, "policy", text(v->c->policy[0].text));
-	run_evidence_json(baseline, &opts->run, v->c->policy[0].text, v->preset);
+	run_evidence_json(baseline, &first, v->c->policy[0].dirty, v->preset);
 	json_put(o, "baseline", baseline);
 	for (size_t k = 1; k < v->c->n; k++)
 		json_array_append_new(list, policy_json(v, k));

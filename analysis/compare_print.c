@@ -297,11 +297,12 @@ static int print_table(const struct compare_view *v, const struct compare_policy
 static void print_head(const struct compare_view *v, FILE *to)
 {
 	const struct compare_opts *o = v->opts;
+	const char *with = o->sptes ? o->policies[0] : o->run.spte;
 	char a[OUT_TEXT], b[OUT_TEXT];
 
 	fprintf(to, "%s, slot %s,\nkernel %s%s%s on %s, CPU %s, profile %s (%s)\n",
 		o->run.trace ? o->run.trace : o->run.scenario, o->run.slot ? o->run.slot : "all",
-		v->preset, o->run.spte ? " with " : "", o->run.spte ? o->run.spte : "",
+		v->preset, with ? " with " : "", with ? with : "",
 		mmu_kind_name(run_mmu(v->preset, o->run.long_mode, o->run.nested)),
 		run_cpu(&o->run), profile_name(o->run.profile), profile_unit(o->run.profile));
 	fprintf(to, "%" PRIu32 " replicates, seed %" PRIu64, o->replicates, o->run.seed);
@@ -344,15 +345,31 @@ static int print_verdicts(const struct compare_view *v, FILE *to)
 	}
 	fprintf(to, "Evidence with kernel %s on CPU %s:\n", v->preset, run_cpu(&o->run));
 	for (size_t k = 0; !err && k < v->c->n; k++) {
-		char *text = run_evidence_text(&o->run, v->c->policy[k].text, v->preset);
+		const struct run_opts run = compare_run_of(v, &v->c->policy[k]);
+		char *text;
 
+		if (o->sptes) {
+			err = run_print_spte_evidence(&run, v->preset, "  spte policy ", to);
+			if (err || k)
+				continue;
+		}
+		text = run_evidence_text(&run, run.dirty, v->preset);
 		if (text)
-			fprintf(to, "  %s: %s\n", v->c->policy[k].text, text);
+			fprintf(to, "  %s: %s\n", run.dirty, text);
 		else
 			err = KVMSIM_ENOMEM;
 		free(text);
 	}
 	return err ? err : run_print_spte_evidence(&o->run, v->preset, "  spte policy ", to);
+}
+
+struct run_opts compare_run_of(const struct compare_view *v, const struct compare_policy *p)
+{
+	struct run_opts run = v->opts->run;
+
+	run.dirty = p->dirty;
+	run.spte = p->spte;
+	return run;
 }
 
 int compare_print(const struct compare_view *v, FILE *to)

@@ -15,6 +15,9 @@ struct compare_view {
 	const char *spread_source; /* "assumed", "given" */
 };
 
+/* What the runs of a policy had in common. */
+struct run_opts compare_run_of(const struct compare_view *v, const struct compare_policy *p);
+
 /* Each returns 0 or KVMSIM_ENOMEM. */
 int compare_print(const struct compare_view *v, FILE *to);
 int compare_print_csv(const struct compare_view *v, FILE *to);

@@ -89,6 +89,19 @@ static unsigned parse_word(const struct run_args *a, const char *name, const cha
 	return 0;
 }
 
+static bool add_to_list(struct run_args *a, const char *text)
+{
+	char *longer = NULL;
+
+	if (asprintf(&longer, "%s%s%s", a->sptes ? a->sptes : "", a->sptes ? "," : "", text) < 0) {
+		kvmsim_err(a->run->errors, KVMSIM_ENOMEM, "out of memory");
+		return false;
+	}
+	free(a->sptes);
+	a->sptes = longer;
+	return true;
+}
+
 static bool parse_common(struct run_args *a, int opt, const char *name)
 {
 	static const char *const sizes[] = {"4k", "2m", "1g", NULL};
@@ -103,6 +116,7 @@ static bool parse_common(struct run_args *a, int opt, const char *name)
 		break;
 	case OPT_SPTE:
 		a->run->spte = optarg;
+		ok = !a->lists || add_to_list(a, optarg);
 		break;
 	case OPT_MMULOCK:
 		a->run->mmulock = optarg;
@@ -192,6 +206,10 @@ static int parse_rest(struct run_args *a, int argc, char **argv)
 		return cli_usage(a->verb, "%s is missing", a->dirty ? "--profile" : "--dirty");
 	if (a->run->disable_after && !a->run->running)
 		return cli_usage(a->verb, "--disable-after goes with --running");
+	if (a->run->eager_page_split && !a->run->running)
+		cli_warn("--eager-page-split changes nothing without --running: logging is on "
+			 "before "
+			 "the guest maps a page");
 	if (a->store && (a->run->running || a->run->long_mode || a->run->nested))
 		return cli_usage(a->verb, "--store and --%s exclude each other",
 				 a->run->running  ? "running"
@@ -238,6 +256,14 @@ int run_args_parse(struct run_args *a, int argc, char **argv)
 	return a->help ? 0 : parse_rest(a, argc, argv);
 }
 
+int run_args_spte(const struct run_args *a, const char *spte)
+{
+	const struct policy_desc *desc;
+	struct policy_params params;
+
+	return policy_parse(FAMILY_SPTE, spte, a->run->errors, &desc, &params) ? EXIT_USAGE : 0;
+}
+
 int run_args_policies(const struct run_args *a, const char *const *policies, size_t n)
 {
 	const struct policy_desc *desc;
@@ -246,7 +272,7 @@ int run_args_policies(const struct run_args *a, const char *const *policies, siz
 	for (size_t i = 0; i < n; i++)
 		if (policy_parse(FAMILY_DIRTY, policies[i], a->run->errors, &desc, &params))
 			return EXIT_USAGE;
-	if (a->run->spte && policy_parse(FAMILY_SPTE, a->run->spte, a->run->errors, &desc, &params))
+	if (a->run->spte && run_args_spte(a, a->run->spte))
 		return EXIT_USAGE;
 	if (a->run->mmulock &&
 	    policy_parse(FAMILY_MMULOCK, a->run->mmulock, a->run->errors, &desc, &params))

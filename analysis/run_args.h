@@ -14,6 +14,8 @@ struct run_args {
 	const char *dirty, *profile, *store;
 	uint64_t shadow_lo, shadow_hi; /* equal unless @ranges */
 	bool ranges;		       /* --shadow-pages may be LO-HI */
+	bool lists;  /* --spte may be a list, and be given again, which makes it longer: a->sptes */
+	char *sptes; /* owned by the verb; NULL: not given, or no lists */
 	bool shadow_pages_given, json, csv, help;
 	/* The verb's own: their `val` from RUN_ARG_OWN on, ended by {0}; short ones as for
 	 * getopt(3), after a ':'. @parse takes one of them, with its name as a user writes it, its
@@ -33,6 +35,9 @@ int run_args_parse(struct run_args *a, int argc, char **argv);
  * mmulock policy: 0 or an exit code, its message printed.
  */
 int run_args_policies(const struct run_args *a, const char *const *policies, size_t n);
+
+/* The same for an spte policy that is not in run->spte. */
+int run_args_spte(const struct run_args *a, const char *spte);
 
 /* Their lines of the verb's usage. */
 #define RUN_ARGS_USAGE                                                                             \

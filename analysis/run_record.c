@@ -90,6 +90,14 @@ char *evidence_text(const char *dirty, const char *preset, const char *cpu, enum
 	return proof_text(proof(dirty, preset, cpu), mmu);
 }
 
+const char *run_spte_evidence(const struct run_opts *opts, const char *preset)
+{
+	enum mmu_kind mmu = run_mmu(preset, opts->long_mode, opts->nested);
+
+	return policy_evidence_name(
+		proof_of(FAMILY_SPTE, opts->spte, preset, run_cpu(opts))->on[mmu]);
+}
+
 int run_print_spte_evidence(const struct run_opts *opts, const char *preset, const char *lead,
 			    FILE *to)
 {
@@ -122,8 +130,7 @@ void run_evidence_json(json_t *o, const struct run_opts *opts, const char *dirty
 	json_put(o, "evidence_note", p->why ? json_string(p->why) : json_null());
 	if (!opts->spte)
 		return;
-	p = proof_of(FAMILY_SPTE, opts->spte, preset, run_cpu(opts));
-	json_put(o, "spte_evidence", json_string(policy_evidence_name(p->on[mmu])));
+	json_put(o, "spte_evidence", json_string(run_spte_evidence(opts, preset)));
 }
 
 void run_note_fallback(const char *dirty, enum mmu_kind mmu)

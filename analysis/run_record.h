@@ -23,6 +23,8 @@ char *run_evidence_text(const struct run_opts *opts, const char *dirty, const ch
 enum policy_evidence evidence_on(const char *dirty, const char *preset, const char *cpu,
 				 enum mmu_kind mmu);
 char *evidence_text(const char *dirty, const char *preset, const char *cpu, enum mmu_kind mmu);
+/* The name of what the spte policy that was asked for rests on. */
+const char *run_spte_evidence(const struct run_opts *opts, const char *preset);
 /* "@leadPOLICY: TEXT." of the spte policy that was asked for; nothing where none was. 0 or
  * KVMSIM_ENOMEM. */
 int run_print_spte_evidence(const struct run_opts *opts, const char *preset, const char *lead,

@@ -129,9 +129,10 @@ static int unknown_policy(enum policy_family family, const char *name, size_t le
 			  families[family], (int)len, name, names);
 }
 
-/* One "key=value" of @len characters. */
+/* One "key=value" of @len characters. @given: a bit for each that was there before. */
 static int parse_param(const struct policy_desc *d, const char *text, size_t len,
-		       const struct kvmsim_errsink *errors, struct policy_params *params)
+		       const struct kvmsim_errsink *errors, struct policy_params *params,
+		       uint64_t *given)
 {
 	const char *eq = memchr(text, '=', len);
 	size_t key = eq ? (size_t)(eq - text) : len, digits = eq ? len - key - 1 : 0;
@@ -142,6 +143,11 @@ static int parse_param(const struct policy_desc *d, const char *text, size_t len
 
 		if (strlen(p->name) != key || memcmp(p->name, text, key))
 			continue;
+		if (*given & 1ull << i)
+			return kvmsim_err(errors, KVMSIM_EPARSE,
+					  "policy %s: %s is given twice, again as \"%.*s\"",
+					  d->name, p->name, (int)len, text);
+		*given |= 1ull << i;
 		for (size_t j = 0; j < digits; j++) {
 			unsigned digit = (unsigned char)eq[1 + j] - '0';
 
@@ -177,6 +183,7 @@ int policy_parse(enum policy_family family, const char *text, const struct kvmsi
 {
 	size_t len = strcspn(text, ",");
 	const struct policy_desc *d = find(family, text, len);
+	uint64_t given = 0;
 	int r;
 
 	if (!d)
@@ -187,7 +194,7 @@ int policy_parse(enum policy_family family, const char *text, const struct kvmsi
 	for (text += len; *text; text += len) {
 		text++;
 		len = strcspn(text, ",");
-		r = parse_param(d, text, len, errors, params);
+		r = parse_param(d, text, len, errors, params, &given);
 		if (r)
 			return r;
 	}

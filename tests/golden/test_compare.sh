@@ -56,6 +56,33 @@ ok 'crossover' compare 0 --dirty walk,mask --profile "$dir/c.ini" --shadow-pages
 ok 'slower at one end' says '^  mask: slower at 1 .*faster at 3,000 ' out
 ok 'it depends' says 'depends on the number of active shadow pages; crossover at about [1-9]' whole
 
+# ---- spte policies ----
+printf '[scenario]\nworkload = migration\nslots = a:0:8000\nvcpus = 2\nrounds = 5\n' >"$dir/two.ini"
+sptes() { run 0 compare --scenario "$dir/two.ini" --profile unit --replicates 2 "$@"; }
+elapsed() { jq ".policies[0].metrics[] | select(.metric == \"elapsed\").$1" "$dir/out"; }
+ok 'spte none, two dirty policies' sptes --dirty mask,walk --spte none --json
+none=$(elapsed baseline_mean)
+ok 'spte mmio-gen, two dirty policies' sptes --dirty mask,walk --spte mmio-gen,prefetch=1 --json
+one=$(elapsed baseline_mean)
+ok 'two spte policies' sptes --dirty mask --spte none --spte mmio-gen,prefetch=1 --json
+keep twice
+ok 'the first is as alone' [ "$(elapsed baseline_mean)" = "$none" ]
+ok 'so is the second' [ "$(elapsed mean)" = "$one" ]
+ok 'and they differ' [ "$none" != "$one" ]
+ok 'as a list' sptes --dirty mask --spte none,mmio-gen,prefetch=1 --json
+ok 'the same' same out twice
+ok 'as a text' sptes --dirty mask --spte none --spte mmio-gen,prefetch=1
+ok 'what is against what' says '^mmio-gen,prefetch=1 against none$' out
+ok 'and with what' says '^kernel 6.1-shadow with mask on ' out
+ok 'evidence of each' [ "$(grep -c '^  spte policy .*: oracle-exact on npt0-flat32.$' "$dir/out")" = 2 ]
+bad 'several of both' 2 compare "$trace" --dirty mask,walk --spte none,mmio-gen --profile unit
+bad 'one of each' 2 compare "$trace" --dirty mask --spte none --profile unit
+bad 'no such spte policy' 2 compare "$trace" --dirty mask --spte none,nonesuch --profile unit
+bad 'a parameter twice' 2 compare "$trace" --dirty mask --spte none,unsync=0,unsync=1,mmio-gen --profile unit
+ok 'that it is given twice' says 'policy none: unsync is given twice' err
+ok 'an option without effect' compare 0 --dirty mask,walk --eager-page-split N --profile unit --replicates 2
+ok 'is said to be' says 'warning: --eager-page-split changes nothing without --running' err
+
 ok 'core2-2010, 2.6.36' compare 0 --dirty mask,walk --profile core2-2010 --kernel 2.6.36 \
 	--shadow-pages 500 --replicates 2
 ok 'evidence: rows that identify' says '^  walk: none on npt0-flat32 (its rows identify the number' out

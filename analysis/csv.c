@@ -120,12 +120,15 @@ static int feed(struct reader *r, struct csv_parser *p, FILE *in)
 	ssize_t n;
 
 	while (!r->err && (n = getline(&buf, &cap, in)) > 0) {
+		size_t bom = r->line || n < 3 || memcmp(buf, "\xef\xbb\xbf", 3) != 0 ? 0 : 3;
+
 		r->line++;
 		if (!r->at)
 			r->row.line = r->line;
 		if (memchr(buf, 0, (size_t)n))
 			r->err = csv_complain(&r->row, "a NUL byte: this is no text");
-		else if (csv_parse(p, buf, (size_t)n, on_field, on_row, r) != (size_t)n)
+		else if (csv_parse(p, buf + bom, (size_t)n - bom, on_field, on_row, r) !=
+			 (size_t)n - bom)
 			r->err = csv_complain(&r->row, "%s", csv_strerror(csv_error(p)));
 	}
 	if (!r->err && run_interrupted)

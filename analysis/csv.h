@@ -11,7 +11,8 @@
 /*
  * Reads CSV files (RFC 4180, by libcsv) whose first line names the columns. The caller asks for
  * columns by name and gets each row's fields in the order in which it asked, whatever their order
- * in the file; columns that it did not ask for are passed over. Streaming: one row at a time.
+ * in the file; columns that it did not ask for are passed over, as is a byte order mark of UTF-8.
+ * Streaming: one row at a time.
  *
  * Every complaint names file and line, and what was expected.
  */

@@ -49,6 +49,11 @@ static void fields_by_name(void)
 {
 	CU_ASSERT_EQUAL(READ("a,x,b\n1,2,3\n4,5,6\n"), 0);
 	CU_ASSERT_STRING_EQUAL(rows, "2:3|1;3:6|4;");
+	CU_ASSERT_EQUAL(READ("\xef\xbb\xbf"
+			     "b,a\n1,\xef\xbb\xbf\n"),
+			0); /* a byte order mark, at the beginning */
+	CU_ASSERT_STRING_EQUAL(rows, "2:1|\xef\xbb\xbf;");
+	CU_ASSERT_EQUAL(READ("\xef\xbb\xbf"), KVMSIM_EPARSE);
 	CU_ASSERT_EQUAL(READ("a,b\n"), 0);
 	CU_ASSERT_STRING_EQUAL(rows, "");
 }

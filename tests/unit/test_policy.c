@@ -38,8 +38,8 @@ static void parameters(void)
 	EQ(p.value[0], 100);
 	EQ(parse("hybrid,threshold=3", &p), 0);
 	EQ(p.value[0], 3);
-	EQ(parse("hybrid,threshold=3,threshold=4", &p), 0);
-	EQ(p.value[0], 4);
+	EQ(parse("hybrid,threshold=3,threshold=4", &p), KVMSIM_EPARSE);
+	CU_ASSERT_PTR_NOT_NULL(strstr(message, "threshold is given twice"));
 	EQ(parse("hybrid,threshold=1000000", &p), 0);
 	EQ(parse("hybrid,threshold=1000001", &p), KVMSIM_EPARSE);
 	CU_ASSERT_PTR_NOT_NULL(strstr(message, "from 0 to 1000000"));

@@ -127,13 +127,18 @@ static bool perf_record_lost(const char *line, const char *end, struct special_l
 /* "ffffffff81a0b2c4 kvm_exit+0x1a ([kernel.kallsyms])": an address, a symbol, where it is. */
 static bool chain(const char *p, const char *end, struct special_line *s)
 {
-	const char *q = skip(p, end, CHAR_HEX), *open;
+	const char *q = skip(p, end, CHAR_HEX), *symbol;
 
 	if (q - p < 6 || q - p > 16 || end - q < 4 || *q != ' ' || end[-1] != ')' ||
 	    (!is(q[1], CHAR_NAME) && q[1] != '[') || is(q[1], CHAR_DIGIT))
 		return false;
-	open = memmem(q, end - q, " (", 2);
-	if (!open || memmem(q, end - q, "  ", 2) || memmem(q, end - q, ": ", 2))
+	symbol = q + 1;
+	q = to_blank(symbol, end);
+	/* C++ has blanks in its symbols, behind a bracket */
+	if (!begins(q, end, " (") && !memchr(symbol, '(', q - symbol) &&
+	    !memchr(symbol, '<', q - symbol))
+		return false;
+	if (!memmem(q, end - q, " (", 2))
 		return false;
 	s->what = SPECIAL_CHAIN;
 	return true;

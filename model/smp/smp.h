@@ -29,16 +29,18 @@ struct guest_thread;
 /* What differs from kernel to kernel; presets name them (model/policy/preset.h). */
 struct smp_opts {
 	const char *name;
-	uint32_t vcpus;	     /* 1 to 512 */
-	uint64_t shares;     /* of its group; 0: 1024 */
-	const uint32_t *pin; /* [vcpus] the host's CPU of each; NULL: any */
-	const struct lock_policy *lock;
+	uint32_t vcpus;			/* 1 to 512 */
+	uint64_t shares;		/* of its group; 0: 1024 */
+	const uint32_t *pin;		/* [vcpus] the host's CPU of each; NULL: any */
+	const struct lock_policy *lock; /* NULL: it takes no spinlocks */
 	struct policy_params lock_params;
-	const struct ple_policy *ple;
+	const struct ple_policy *ple; /* NULL: no pause-loop exits */
 	struct policy_params ple_params;
 	uint64_t halt_poll_ns; /* at most; 0: no polling. Grows and shrinks as the kernel's does */
 	uint32_t guest_hz;     /* the guest's tick; 0: none. Idle vCPUs have none */
-	bool apicv;	       /* IPIs reach a running vCPU without exits */
+	bool apicv;	       /* IPIs to a running vCPU take no exit, of neither side */
+	bool pv_ipi;	       /* those to many vCPUs are one hypercall (4.19 on) */
+	bool kick_yields;      /* KVM_HC_KICK_CPU yields to its target (5.4 on) */
 	bool steal_time;       /* the guest knows which vCPUs are preempted (4.11 on):
 				* smp_vcpu_is_preempted() is false otherwise */
 };
@@ -71,9 +73,11 @@ int smp_work(struct smp_vcpu *v, uint64_t n);
 bool smp_irq_save(struct smp_vcpu *v);
 int smp_irq_restore(struct smp_vcpu *v, bool was);
 bool smp_irqs_on(const struct smp_vcpu *v);
-/* HLT: exits, polls, sleeps until an interrupt (also while irqs are off, which it leaves pending)
- * or a kick. */
+/* HLT: exits, polls, sleeps until an interrupt or a kick; with irqs off until a kick. One that came
+ * since the last halt ended ends it at once. */
 int smp_halt(struct smp_vcpu *v);
+/* STI; HLT: with irqs on from there, but nothing is taken before the HLT has exited. */
+int smp_safe_halt(struct smp_vcpu *v);
 /* KVM_HC_KICK_CPU: the target's pv_unhalted is set, it is woken if it halts. */
 int smp_kick_cpu(struct smp_vcpu *v, struct smp_vcpu *target);
 /* A hypercall that yields to @target: what patch 18 of the ticketlock series did in the host when a
@@ -95,15 +99,28 @@ bool smp_vcpu_is_preempted(const struct smp_vcpu *v);
 int smp_service(struct smp_vcpu *v);
 /* [running] Exit for a pause loop: charges it, kvm_vcpu_on_spin(), enters. on_spin.c. */
 int smp_pause_exit(struct smp_vcpu *v);
+/* [running] An exit up to its handler, which it counts; and the entry after it: gives way where it
+ * has to, injects, and has the guest take its interrupts. */
+void smp_vmexit(struct smp_vcpu *v);
+int smp_vmenter(struct smp_vcpu *v);
+/* [synced] vcpu->preempted: it lost its CPU while it was runnable; kvm_vcpu_is_blocking(); has an
+ * interrupt or a kick pending. As the host sees them. */
+bool smp_vcpu_was_preempted(const struct smp_vcpu *v);
+bool smp_vcpu_blocking(const struct smp_vcpu *v);
+bool smp_vcpu_has_events(const struct smp_vcpu *v);
 
 /* What kvm_stat and the guest's /proc/stat would say. */
 struct smp_vcpu_stats {
 	uint64_t exits, halt_exits, pause_exits, hypercalls, irq_exits, preemptions;
-	uint64_t halt_poll_success, halt_poll_fail, halt_wakeups;
-	uint64_t yield_attempted, yield_successful; /* directed_yield_* */
+	uint64_t halt_poll_success, halt_poll_fail, halt_wakeups; /* asleep and woken */
+	uint64_t yield_attempted, yield_successful;		  /* directed_yield_* */
 	uint64_t kicks, irqs, ticks;
-	cycles_t steal, halted, polled, spun, idle;
+	/* As of its last entry what it ran late; asleep, and polling, in halts; in spin_wait(). */
+	cycles_t steal, halted, polled, spun;
 };
+/* [running, synced] Of spin.c: counts time spent busy waiting; of on_spin.c: pause-loop exits and
+ * what came of their yields. */
+struct smp_vcpu_stats *smp_vcpu_count(struct smp_vcpu *v);
 /* [synced] */
 struct smp_vcpu_stats smp_vcpu_stats(const struct smp_vcpu *v);
 

@@ -133,7 +133,10 @@ struct smp_lock;
  * and smp_vcpu_lock_private(). Functions return 0, or a negative error that ends the run. */
 struct lock_policy {
 	struct policy_desc desc;
-	bool fifo;			   /* whoever comes first gets it first: checked */
+	bool fifo;	  /* whoever comes first gets it first, without parameters that say
+			   * otherwise: checked */
+	bool halt_yields; /* the host's handler of a halt tries what that of a pause-loop exit does,
+			   * before the vCPU sleeps */
 	int (*vm_init)(struct smp_vm *vm); /* NULL: nothing to make */
 	void (*vm_free)(struct smp_vm *vm);
 	int (*init)(struct smp_vm *vm, struct smp_lock *l);
@@ -149,11 +152,17 @@ struct ple_policy {
 	struct policy_desc desc;
 	/* Units of time of a pause loop after which the vCPU exits; 0: never. NULL: never. */
 	uint64_t (*window)(const struct smp_vcpu *v);
+	/* Units of time between two PAUSEs up to which they are of one loop. NULL where .window is.
+	 */
+	uint64_t (*gap)(const struct smp_vcpu *v);
 	/* At each such exit, and when the vCPU's thread gets a CPU. NULL: nothing. */
 	void (*exited)(struct smp_vcpu *v);
 	void (*sched_in)(struct smp_vcpu *v);
+	/* How often the exit's handler goes round all vCPUs before it gives up. NULL: once. */
+	unsigned (*rounds)(const struct smp_vcpu *v);
 	/* [running, synced] Whether the exit's handler may yield to @target. NULL: to any that is
-	 * runnable. @pass: 0 from the one after the last boosted, 1 from the first up to it. */
+	 * runnable. @pass: of round r 2r from the one after the last boosted, 2r + 1 from the first
+	 * up to it. */
 	bool (*eligible)(struct smp_vcpu *v, struct smp_vcpu *target, unsigned pass);
 };
 

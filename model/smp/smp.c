@@ -74,6 +74,7 @@ static int make(struct smp_vm *vm)
 		vm->opts.pin = vm->pin;
 	}
 	vm->ipi = profile_param(sim_profile(vm->sim), "ipi_latency");
+	vm_init_lines(vm);
 	vm->tick = o->guest_hz ? sched_cycles(vm->host, 1000000000u / o->guest_hz) : 0;
 	if (o->guest_hz && !vm->tick)
 		vm->tick = 1;

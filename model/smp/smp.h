@@ -99,6 +99,16 @@ bool smp_vcpu_is_preempted(const struct smp_vcpu *v);
 int smp_service(struct smp_vcpu *v);
 /* [running] Exit for a pause loop: charges it, kvm_vcpu_on_spin(), enters. on_spin.c. */
 int smp_pause_exit(struct smp_vcpu *v);
+/* [running, synced] kvm_vcpu_on_spin(): yields to one of the other vCPUs, if the policy of
+ * pause-loop exits finds one. 1: it did, and has a CPU again; 0; KVMSIM_ECANCELED. */
+int smp_on_spin(struct smp_vcpu *v);
+/* Of a vCPU, while it is in smp_on_spin(): kvm_vcpu.spin_loop. */
+struct smp_spin_loop {
+	bool in_spin_loop, dy_eligible;
+};
+struct smp_spin_loop *smp_spin_loop(struct smp_vcpu *v);
+/* [synced] @target has not yet answered a call of @v's that @v waits for. */
+bool smp_owes_answer(const struct smp_vcpu *v, const struct smp_vcpu *target);
 /* [running] An exit up to its handler, which it counts; and the entry after it: gives way where it
  * has to, injects, and has the guest take its interrupts. */
 void smp_vmexit(struct smp_vcpu *v);

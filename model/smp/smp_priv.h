@@ -76,6 +76,13 @@ struct smp_vcpu {
 	struct watch_list watches;
 	struct smp_watch *watching; /* its own, which a wish to reschedule ends */
 
+	/* Of busy waiting: how long its last PAUSE loop has lasted, when that paused last, and how
+	 * often it had exited by then. */
+	cycles_t pause_spent, pause_last;
+	uint64_t pause_exits_seen;
+	struct smp_spin_loop spin_loop;
+	struct smp_arrival *arrival; /* at the lock that it waits for */
+
 	void *lock_private, *ple_private;
 	struct smp_vcpu_stats stats;
 };
@@ -89,6 +96,10 @@ struct smp_vm {
 	void *lock_private;
 	bool started, locks_made;
 	cycles_t ipi, tick; /* 0: none */
+	cycles_t line_transfer;
+	uint64_t pause_price; /* cycles << 16 */
+	struct rng turns;     /* of who spins on a line */
+	uint32_t last_boosted;
 	cycles_t latency, min_granularity, wakeup_granularity;
 	uint64_t idle[512 / 64]; /* vCPUs that have nothing to do, nor anything coming */
 	uint32_t n_idle, n_queued;
@@ -126,6 +137,10 @@ void vcpu_sched_out(struct sched_thread *th, bool preempted);
 int vcpu_work(struct smp_vcpu *v, uint64_t n, uint64_t *done);
 /* [running] Whatever it has is to end at its next timer. */
 void vcpu_arm(struct smp_vcpu *v);
+
+/* ---- line.c ---- */
+
+void vm_init_lines(struct smp_vm *vm);
 
 /* ---- irq.c ---- */
 

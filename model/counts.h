@@ -121,6 +121,8 @@
 	X(tlbi, "TLB invalidation broadcast by the CPU, its turn waited for")                      \
 	X(timer_state, "state of a timer's interrupt set under its lock, where KVM has no "        \
 		       "interrupt controller")                                                     \
+	X(pv_unlock,                                                                               \
+	  "paravirtual lock released: by an atomic operation, and a look for who halts")           \
 	X(ipi, "IPI sent")                                                                         \
 	X(wake_up, "thread of the host's woken up")                                                \
 	X(context_switch, "thread of the host's switched to on a CPU")                             \

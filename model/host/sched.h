@@ -120,6 +120,8 @@ int sched_yield(struct sched_thread *th);
  * sleeps, is of another group's queue or other CPU's rules; KVMSIM_ESRCH-like -1 is told by
  * @alone: both CPUs' queues have one thread. KVMSIM_ECANCELED. */
 int sched_yield_to(struct sched_thread *th, struct sched_thread *target, bool preempt, bool *alone);
+/* [running] The same up to the rescheduling, for one who is about to sleep. */
+int sched_boost(struct sched_thread *th, struct sched_thread *target, bool preempt, bool *alone);
 
 struct sched_thread_stats {
 	cycles_t exec, run_delay; /* on a CPU; runnable without one (what a guest sees as steal) */

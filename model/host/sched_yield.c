@@ -18,7 +18,7 @@ int sched_yield(struct sched_thread *th)
 	return sched_schedule(th);
 }
 
-int sched_yield_to(struct sched_thread *th, struct sched_thread *target, bool preempt, bool *alone)
+int sched_boost(struct sched_thread *th, struct sched_thread *target, bool preempt, bool *alone)
 {
 	struct task *t = th->task;
 	struct rq *rq, *other;
@@ -42,6 +42,15 @@ int sched_yield_to(struct sched_thread *th, struct sched_thread *target, bool pr
 	}
 	if (preempt && other != rq && other->curr)
 		resched_curr(other, t);
-	r = sched_schedule(th);
-	return r ? r : 1;
+	return 1;
+}
+
+int sched_yield_to(struct sched_thread *th, struct sched_thread *target, bool preempt, bool *alone)
+{
+	int r = sched_boost(th, target, preempt, alone), e;
+
+	if (r <= 0)
+		return r;
+	e = sched_schedule(th);
+	return e ? e : r;
 }

@@ -41,8 +41,8 @@ struct ticket_waiter {
 	uint32_t want;
 };
 struct ticket_state {
-	uint32_t head, tail;	    /* steps of 1: a flag in the tail is a member of its own here */
-	bool slowpath;		    /* somebody halts, or is about to */
+	uint32_t head, tail; /* steps of 1: a flag in the tail is a member of its own here */
+	bool slowpath;	     /* somebody halts, or is about to */
 	struct spinner *first, *last; /* who waits, by tickets */
 };
 int ticket_init(struct smp_vm *vm, struct smp_lock *l);

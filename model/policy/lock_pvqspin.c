@@ -256,8 +256,10 @@ static int lock_queued(struct smp_vcpu *v, struct smp_lock *l, struct pvqspin_st
 		r = wait_as_head(v, l, &n);
 	if (!r)
 		r = smp_line_rmw(v, &l->line);
-	if (r)
+	if (r) {
+		s->tail = NULL; /* cancelled: nobody goes on */
 		return r;
+	}
 	if (s->tail == &n) {
 		s->tail = NULL;
 		tell_stealers(v, s);
@@ -331,7 +333,8 @@ const struct lock_policy lock_pvqspin = {
 		{
 			.name = "pvqspin",
 			.family = FAMILY_LOCK,
-			.summary = "paravirtual queued spinlocks: who waits for long halts; stealing",
+			.summary =
+				"paravirtual queued spinlocks: who waits for long halts; stealing",
 			.params = params,
 		},
 	.init = init,

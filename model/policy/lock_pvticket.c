@@ -7,9 +7,9 @@
 
 /*
  * Paravirtual ticket locks, 3.12 to 4.1 (arch/x86/include/asm/spinlock.h and kernel/kvm.c of 3.12,
- * R. K T and J. Fitzhardinge): who has waited for too long notes which lock and ticket it waits for,
- * sets the slow-path flag and halts; who unlocks with that flag set looks through the notes of all
- * and kicks the vCPU whose turn it is.
+ * R. K T and J. Fitzhardinge): who has waited for too long notes which lock and ticket it waits
+ * for, sets the slow-path flag and halts; who unlocks with that flag set looks through the notes of
+ * all and kicks the vCPU whose turn it is.
  */
 const struct policy_param pvticket_params[] = {LOCK_THRESHOLD_PARAM, {.name = NULL}};
 
@@ -130,7 +130,8 @@ const struct lock_policy lock_pvticket = {
 		{
 			.name = "pvticket",
 			.family = FAMILY_LOCK,
-			.summary = "paravirtual ticket locks: who waits for long halts, and is kicked",
+			.summary =
+				"paravirtual ticket locks: who waits for long halts, and is kicked",
 			.params = pvticket_params,
 		},
 	.fifo = true,

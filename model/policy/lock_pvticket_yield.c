@@ -12,7 +12,8 @@ const struct lock_policy lock_pvticket_yield = {
 		{
 			.name = "pvticket-yield",
 			.family = FAMILY_LOCK,
-			.summary = "pvticket on a host that makes a directed yield when a vCPU halts",
+			.summary =
+				"pvticket on a host that makes a directed yield when a vCPU halts",
 			.params = pvticket_params,
 		},
 	.fifo = true,

@@ -2,11 +2,12 @@
 #include "model/policy/lock.h"
 
 /*
- * Queued spinlocks, since 4.2 (kernel/locking/qspinlock.c): the first who waits sets the pending bit
- * and spins on the lock, others queue, each at a line of its own, MCS locks; the head of the queue
- * spins on the lock after the pending one. With tas=1 who finds it taken tests and sets instead, as
- * virt_spin_lock() does in a guest whose hypervisor has no paravirtual ones. Not modelled: that who
- * comes while the lock goes to the pending one waits for the end of that, it queues.
+ * Queued spinlocks, since 4.2 (kernel/locking/qspinlock.c): the first who waits sets the pending
+ * bit and spins on the lock, others queue, each at a line of its own, MCS locks; the head of the
+ * queue spins on the lock after the pending one. With tas=1 who finds it taken tests and sets
+ * instead, as virt_spin_lock() does in a guest whose hypervisor has no paravirtual ones. Not
+ * modelled: that who comes while the lock goes to the pending one waits for the end of that, it
+ * queues.
  */
 enum { TAS };
 
@@ -21,7 +22,7 @@ struct qnode {
 };
 
 struct qspin_state {
-	struct tas_state tas; /* .locked is the lock's with queues too */
+	struct tas_state tas;		/* .locked is the lock's with queues too */
 	struct spinner *pending, *head; /* who spins on the lock's own line */
 	bool pending_bit;
 	struct qnode *tail;
@@ -92,8 +93,10 @@ static int lock_queued(struct smp_vcpu *v, struct smp_lock *l, struct qspin_stat
 		r = wait_at_lock(v, l, &s->head);
 	if (!r)
 		r = smp_line_rmw(v, &l->line);
-	if (r)
+	if (r) {
+		s->tail = NULL; /* cancelled: nobody goes on */
 		return r;
+	}
 	s->tas.locked = true;
 	if (s->tail == &n) {
 		s->tail = NULL;

@@ -11,7 +11,11 @@ enum ple_param { PLE_WINDOW, PLE_GAP, PLE_CANDIDATES, PLE_READY, PLE_N_COMMON };
 #define PLE_COMMON_PARAMS                                                                          \
 	{"window", 4096, 0, UINT32_MAX, 1, "cycles of a pause loop up to an exit; 0: no exits"},   \
 		{"gap", 128, 0, UINT32_MAX, 1, "cycles between PAUSEs of one loop"},               \
-		{"candidates", 2, 0, 3, 1,                                                         \
+		{"candidates",                                                                     \
+		 2,                                                                                \
+		 0,                                                                                \
+		 3,                                                                                \
+		 1,                                                                                \
 		 "vCPUs to yield to: 0 any runnable, 1 not those in a pause loop every second "    \
 		 "time, 2 preempted ones of them, 3 first those that owe an answer to a call"},    \
 	{                                                                                          \

@@ -6,7 +6,8 @@
  * Candidates for directed yields. Which of them are looked at differs by kernel: any runnable vCPU
  * (2.6.39); those that are not in a pause-loop exit themselves, of these each every second time
  * (3.6); preempted ones only (3.10); preempted or just woken ones (5.3, vcpu->ready). Who waits for
- * the answer to a function call first tries those who owe it (a series of 2025, which is IPI-aware).
+ * the answer to a function call first tries those who owe it (a series of 2025, which is
+ * IPI-aware).
  */
 static uint64_t param(const struct smp_vcpu *v, enum ple_param p)
 {

@@ -3,19 +3,42 @@
 #include <string.h>
 
 #include "model/policy/dirty.h"
+#include "model/policy/lock.h"
 #include "model/policy/mmulock.h"
+#include "model/policy/ple.h"
 #include "model/policy/policy.h"
 #include "model/policy/preset.h"
 #include "model/policy/spte.h"
 
 /* All policies, family by family. The description is a policy's first member. */
 static const struct policy_desc *const policies[] = {
-	&dirty_walk.desc,	    &dirty_rmap_slot.desc,    &dirty_mask.desc,
-	&dirty_hybrid.desc,	    &dirty_manual.desc,	      &dirty_pml.desc,
-	&dirty_ring.desc,	    &dirty_lossy.desc,	      &spte_none.desc,
-	&spte_vcpu_cache.desc,	    &spte_mmio.desc,	      &spte_mmio_gen.desc,
-	&spte_stale.desc,	    &mmulock_spin.desc,	      &mmulock_rwlock.desc,
-	&mmulock_rwlock_relax.desc, &mmulock_rwlock_tdp.desc,
+	&dirty_walk.desc,
+	&dirty_rmap_slot.desc,
+	&dirty_mask.desc,
+	&dirty_hybrid.desc,
+	&dirty_manual.desc,
+	&dirty_pml.desc,
+	&dirty_ring.desc,
+	&dirty_lossy.desc,
+	&spte_none.desc,
+	&spte_vcpu_cache.desc,
+	&spte_mmio.desc,
+	&spte_mmio_gen.desc,
+	&spte_stale.desc,
+	&mmulock_spin.desc,
+	&mmulock_rwlock.desc,
+	&mmulock_rwlock_relax.desc,
+	&mmulock_rwlock_tdp.desc,
+	&lock_tas.desc,
+	&lock_ticket.desc,
+	&lock_pvticket.desc,
+	&lock_pvticket_yield.desc,
+	&lock_qspin.desc,
+	&lock_pvqspin.desc,
+	&lock_busted.desc,
+	&ple_off.desc,
+	&ple_fixed.desc,
+	&ple_window.desc,
 };
 
 #define N_POLICIES (sizeof(policies) / sizeof(policies[0]))

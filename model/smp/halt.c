@@ -46,6 +46,7 @@ static int poll_halted(struct smp_vcpu *v)
 static int block_halted(struct smp_vcpu *v, bool *waited)
 {
 	struct task *t = smp_task(v);
+	const bool yields = v->vm->opts.lock && v->vm->opts.lock->halt_yields;
 	cycles_t from = task_now(t);
 	int r = 0;
 
@@ -53,6 +54,14 @@ static int block_halted(struct smp_vcpu *v, bool *waited)
 	v->blocking = true;
 	while (!may_go_on(v)) {
 		*waited = true;
+		if (yields) {
+			r = smp_on_spin(v, true);
+			if (r < 0)
+				break;
+			r = 0;
+			if (may_go_on(v))
+				break;
+		}
 		v->wake_sent = false;
 		if (v->timer_at == CYCLES_MAX)
 			r = sched_sleep(v->th, WAIT_halted);

@@ -2,8 +2,8 @@
 #include "model/smp/smp_priv.h"
 
 /*
- * What the host does at a pause-loop exit: kvm_vcpu_on_spin() of virt/kvm/kvm_main.c. It looks for a
- * vCPU that may hold the lock and has no CPU, from the one after the last that it found on, once
+ * What the host does at a pause-loop exit: kvm_vcpu_on_spin() of virt/kvm/kvm_main.c. It looks for
+ * a vCPU that may hold the lock and has no CPU, from the one after the last that it found on, once
  * round, and yields to it. Three yields in vain, because neither run queue has another thread, and
  * it gives up.
  */
@@ -22,7 +22,8 @@ bool smp_owes_answer(const struct smp_vcpu *v, const struct smp_vcpu *target)
 }
 
 /* [running, synced] 1: yielded; 0: go on with the next; negative. */
-static int try_vcpu(struct smp_vcpu *me, struct smp_vcpu *target, unsigned pass, unsigned *tries)
+static int try_vcpu(struct smp_vcpu *me, struct smp_vcpu *target, unsigned pass, bool sleeps,
+		    unsigned *tries)
 {
 	const struct ple_policy *ple = me->vm->opts.ple;
 	struct task *t = smp_task(me);
@@ -38,7 +39,8 @@ static int try_vcpu(struct smp_vcpu *me, struct smp_vcpu *target, unsigned pass,
 	if (ple && ple->eligible ? !ple->eligible(me, target, pass) : !sched_runnable(target->th))
 		return 0;
 	me->stats.yield_attempted++;
-	r = sched_yield_to(me->th, target->th, true, &alone);
+	r = sleeps ? sched_boost(me->th, target->th, true, &alone)
+		   : sched_yield_to(me->th, target->th, true, &alone);
 	if (r == KVMSIM_ECANCELED)
 		return r;
 	if (r > 0) {
@@ -51,7 +53,7 @@ static int try_vcpu(struct smp_vcpu *me, struct smp_vcpu *target, unsigned pass,
 	return 0;
 }
 
-int smp_on_spin(struct smp_vcpu *me)
+int smp_on_spin(struct smp_vcpu *me, bool sleeps)
 {
 	struct smp_vm *vm = me->vm;
 	const struct ple_policy *ple = vm->opts.ple;
@@ -65,7 +67,7 @@ int smp_on_spin(struct smp_vcpu *me)
 		uint32_t from = pass % 2 ? 0 : last + 1, to = pass % 2 ? last + 1 : n;
 
 		for (uint32_t i = from; !r && tries && i < to; i++)
-			r = try_vcpu(me, &vm->vcpu[i], pass, &tries);
+			r = try_vcpu(me, &vm->vcpu[i], pass, sleeps, &tries);
 	}
 	if (r >= 0) {
 		int e = sync(smp_task(me));
@@ -89,7 +91,7 @@ int smp_pause_exit(struct smp_vcpu *v)
 		ple->exited(v);
 	r = sync(t);
 	if (!r)
-		r = smp_on_spin(v);
+		r = smp_on_spin(v, false);
 	if (r >= 0)
 		r = smp_vmenter(v);
 	activity_leave(t, was);

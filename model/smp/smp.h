@@ -100,8 +100,9 @@ int smp_service(struct smp_vcpu *v);
 /* [running] Exit for a pause loop: charges it, kvm_vcpu_on_spin(), enters. on_spin.c. */
 int smp_pause_exit(struct smp_vcpu *v);
 /* [running, synced] kvm_vcpu_on_spin(): yields to one of the other vCPUs, if the policy of
- * pause-loop exits finds one. 1: it did, and has a CPU again; 0; KVMSIM_ECANCELED. */
-int smp_on_spin(struct smp_vcpu *v);
+ * pause-loop exits finds one. 1: it did, and has a CPU again, or, with @sleeps, is to sleep at
+ * once; 0; KVMSIM_ECANCELED. */
+int smp_on_spin(struct smp_vcpu *v, bool sleeps);
 /* Of a vCPU, while it is in smp_on_spin(): kvm_vcpu.spin_loop. */
 struct smp_spin_loop {
 	bool in_spin_loop, dy_eligible;

@@ -45,8 +45,9 @@ static int broken(const struct smp_vcpu *v, const struct smp_lock *l, const char
 		return kvmsim_err(sim_errors(v->vm->sim), KVMSIM_ECHECK,
 				  "lock %s at %" PRIu64 ": vCPU %u %s vCPU %u", l->class->name,
 				  task_now(smp_task(v)), v->id, what, other->id);
-	return kvmsim_err(sim_errors(v->vm->sim), KVMSIM_ECHECK, "lock %s at %" PRIu64 ": vCPU %u %s",
-			  l->class->name, task_now(smp_task(v)), v->id, what);
+	return kvmsim_err(sim_errors(v->vm->sim), KVMSIM_ECHECK,
+			  "lock %s at %" PRIu64 ": vCPU %u %s", l->class->name,
+			  task_now(smp_task(v)), v->id, what);
 }
 
 void smp_lock_arrived(struct smp_vcpu *v, struct smp_lock *l)

@@ -160,7 +160,12 @@ static struct guest_thread *movable(const struct smp_vcpu *from)
 	return NULL;
 }
 
-/* [running] An idle vCPU takes a thread from the longest queue. */
+static uint32_t load(const struct smp_vcpu *v)
+{
+	return v->nr_queued + !v->curr->is_idle;
+}
+
+/* [running] An idle vCPU takes a thread from the longest queue; none that the other is about to run. */
 static int pull(struct smp_vcpu *v)
 {
 	struct smp_vm *vm = v->vm;
@@ -172,7 +177,7 @@ static int pull(struct smp_vcpu *v)
 	for (uint32_t i = 1; i < vm->opts.vcpus; i++) {
 		const struct smp_vcpu *o = &vm->vcpu[(v->id + i) % vm->opts.vcpus];
 
-		if (best && o->nr_queued <= best->home->nr_queued)
+		if (load(o) < 2 || (best && load(o) <= load(best->home)))
 			continue;
 		g = movable(o);
 		if (g)
@@ -325,8 +330,10 @@ int guest_timer_irq(struct smp_vcpu *v)
 		r = guest_time_out(v, g);
 	if (!r && v->next_tick <= task_now(t))
 		r = tick(v);
-	if (!r)
+	if (!r) {
+		v->timer_at = guest_next_timer(v);
 		vcpu_arm(v);
+	}
 	return r;
 }
 

@@ -135,7 +135,7 @@ void vcpu_sched_in(struct sched_thread *th, uint32_t cpu);
 void vcpu_sched_out(struct sched_thread *th, bool preempted);
 /* [running] Work as smp_work(), until the vCPU was serviced; *@done of it is done. */
 int vcpu_work(struct smp_vcpu *v, uint64_t n, uint64_t *done);
-/* [running] Whatever it has is to end at its next timer. */
+/* [running] What it does is to end when a kick arrives or its timer fires. */
 void vcpu_arm(struct smp_vcpu *v);
 
 /* ---- line.c ---- */

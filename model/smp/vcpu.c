@@ -31,11 +31,8 @@ void vcpu_sched_out(struct sched_thread *th, bool preempted)
 
 void vcpu_arm(struct smp_vcpu *v)
 {
-	cycles_t at = guest_next_timer(v);
+	cycles_t at = v->kick_at < v->timer_at ? v->kick_at : v->timer_at;
 
-	v->timer_at = at;
-	if (v->kick_at < at)
-		at = v->kick_at;
 	if (at != CYCLES_MAX)
 		sched_notify(smp_task(v), v->th, at);
 }
@@ -72,16 +69,19 @@ static void enter_guest(struct smp_vcpu *v, bool *injected)
 	if (*injected && !o->apicv)
 		charge(t, COUNT_inject, 1);
 	charge(t, COUNT_vm_entry, 1);
-	if (v->timer_at != CYCLES_MAX)
-		vcpu_arm(v);
+	vcpu_arm(v);
 }
 
 static int give_way(struct smp_vcpu *v)
 {
-	int r = sync(smp_task(v));
+	struct task *t = smp_task(v);
+	int r = sync(t);
 
-	while (!r && sched_need_resched(v->th))
+	while (!r && sched_need_resched(v->th)) {
 		r = sched_schedule(v->th);
+		if (!r)
+			r = sync(t);
+	}
 	return r;
 }
 
@@ -141,8 +141,10 @@ int smp_service(struct smp_vcpu *v)
 	if (r)
 		return r;
 	if (!sched_need_resched(v->th) && v->timer_at > task_now(t)) {
-		if (v->kick_at > task_now(t))
+		if (v->kick_at > task_now(t)) {
+			vcpu_arm(v); /* what ended may have been for something else */
 			return 0;
+		}
 		if (v->vm->opts.apicv && !v->kicked) {
 			if (v->irqs_on)
 				return take_irqs(v, false);
@@ -159,16 +161,22 @@ int smp_service(struct smp_vcpu *v)
 	return r;
 }
 
+static bool is_due(const struct smp_vcpu *v)
+{
+	cycles_t now = task_now(smp_task(v));
+
+	return v->kick_at <= now || v->timer_at <= now;
+}
+
 int vcpu_work(struct smp_vcpu *v, uint64_t n, uint64_t *done)
 {
 	int r;
 
-	if (v->kick_at <= task_now(smp_task(v)) || v->timer_at <= task_now(smp_task(v))) {
-		*done = 0;
+	*done = 0;
+	if (is_due(v))
 		return smp_service(v);
-	}
 	r = sched_work(v->th, COUNT_insn, n, done);
-	if (!r && *done < n)
+	if (!r && (*done < n || is_due(v)))
 		r = smp_service(v);
 	return r;
 }

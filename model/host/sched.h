@@ -2,6 +2,7 @@
 #ifndef KVMSIM_HOST_SCHED_H
 #define KVMSIM_HOST_SCHED_H
 
+#include <sched.h> /* libc's own sched_yield(), before the macro below */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -93,9 +94,10 @@ int sched_work(struct sched_thread *th, uint16_t count, uint64_t n, uint64_t *do
 /* [running] Keeps the CPU busy until @until, entered as @wait. 1: notified or to give way before
  * that, 0: the time came; KVMSIM_ECANCELED. */
 int sched_spin(struct sched_thread *th, uint16_t wait, cycles_t until);
-/* [running, another task] Ends @th's sched_work() or sched_spin() at @when, not before the caller's
- * now + ipi_latency unless it is sched_spin(): then not before now (a line that it looks at). Where
- * @th does neither, its next one ends at once: whoever is notified looks, and goes on. */
+/* [running] Ends @th's sched_work() or sched_spin() at @when. Of another's: not before the caller's
+ * now + ipi_latency unless it is sched_spin(), then not before now (a line that it looks at). Where
+ * @th does neither, its next one ends at once. Of several the first counts: whoever is notified
+ * looks at all that may be due, goes on, and notifies itself of what is still to come. */
 void sched_notify(struct task *by, struct sched_thread *th, cycles_t when);
 
 /* [running] TIF_NEED_RESCHED. */
@@ -114,7 +116,8 @@ int sched_sleep_until(struct sched_thread *th, uint16_t wait, cycles_t until);
 bool sched_wake(struct task *by, struct sched_thread *waker, struct sched_thread *th);
 
 /* [running] sched_yield(): behind the others of its queue once. */
-int sched_yield(struct sched_thread *th);
+int sched_yield_thread(struct sched_thread *th);
+#define sched_yield(th) sched_yield_thread(th) /* libc's is called by sanitizers */
 /* [running] yield_to() of @preempt: makes @target the next buddy of its CPU, itself the one to be
  * skipped, and reschedules. 1: done (returns when it has a CPU again); 0: @target runs already,
  * sleeps, is of another group's queue or other CPU's rules; KVMSIM_ESRCH-like -1 is told by

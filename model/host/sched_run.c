@@ -69,11 +69,13 @@ void sched_notify(struct task *by, struct sched_thread *th, cycles_t when)
 {
 	cycles_t earliest;
 
-	if (sync(by))
-		return;
-	earliest = task_now(by) + (th->mode == MODE_SPIN ? 0 : th->s->ipi);
-	if (when < earliest)
-		when = earliest;
+	if (by != th->task) { /* its own timer needs no interrupt */
+		if (sync(by))
+			return;
+		earliest = task_now(by) + (th->mode == MODE_SPIN ? 0 : th->s->ipi);
+		if (when < earliest)
+			when = earliest;
+	}
 	if (when >= th->notify_at)
 		return;
 	th->notify_at = when;

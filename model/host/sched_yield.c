@@ -4,7 +4,7 @@
 
 /* Yields, to the next and to a certain one. */
 
-int sched_yield(struct sched_thread *th)
+int sched_yield_thread(struct sched_thread *th)
 {
 	struct rq *rq = sched_rq(th);
 	int r = sync(th->task);

@@ -236,7 +236,7 @@ static int send_preempted(struct guest_thread *g, void *arg)
 static void test_ipi_preempted(void)
 {
 	static const uint32_t pin[] = {0, 0, 1};
-	struct job a = {.work = 20000000}, b = {.work = 20000000}, c = {.work = 1000000};
+	struct job a = {.work = 20000000}, b = {.work = 20000000}, c = {.work = 500000};
 	struct smp_scene s;
 	struct smp_vcpu_stats st;
 
@@ -245,7 +245,7 @@ static void test_ipi_preempted(void)
 	smp_scene_thread(&s, work, &a, 0);
 	smp_scene_thread(&s, work, &b, 1);
 	smp_scene_thread(&s, send_preempted, &c, 2);
-	CU_ASSERT_EQUAL(smp_scene_run(&s, 1002000), 0);
+	CU_ASSERT_EQUAL(smp_scene_run(&s, 502000), 0);
 	st = smp_vcpu_stats(c.other);
 	CU_ASSERT_EQUAL(st.irqs, 0);
 	CU_ASSERT_EQUAL(c.end, c.at + EXIT + IPI + ENTRY);

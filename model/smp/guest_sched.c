@@ -165,7 +165,8 @@ static uint32_t load(const struct smp_vcpu *v)
 	return v->nr_queued + !v->curr->is_idle;
 }
 
-/* [running] An idle vCPU takes a thread from the longest queue; none that the other is about to run. */
+/* [running] An idle vCPU takes a thread from the longest queue; none that the other is about to
+ * run. */
 static int pull(struct smp_vcpu *v)
 {
 	struct smp_vm *vm = v->vm;

@@ -23,9 +23,10 @@ arrows='
 ^model/(counts|params)\.[ch]$	^model/(counts\.h|params\.h|sim/)
 ^model/sim/	^model/sim/
 ^model/host/	^model/(host/|sim/|counts\.h)
+^model/policy/lock\.h$	^model/(policy/|smp/spin\.h|sim/)
 ^model/policy/[^/]*\.h$	^model/(policy/|sim/)
 ^model/policy/	^model/(policy/|mmu/|smp/|host/|sim/|counts\.h)
-^model/smp/	^model/(smp/|policy/[^/]*\.h|host/|sim/|counts\.h)
+^model/smp/	^model/(smp/|policy/(policy|preset)\.h|host/|sim/|counts\.h)
 ^model/mmu/	^model/(mmu/|policy/[^/]*\.h|host/|sim/|counts\.h)
 ^model/guest/	^model/(guest/|mmu/|policy/|host/|sim/|counts\.h)
 ^traces/	^(traces/|model/guest/op\.h|model/sim/error\.h)

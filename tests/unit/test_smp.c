@@ -227,7 +227,13 @@ static int send_preempted(struct guest_thread *g, void *arg)
 {
 	struct job *j = arg;
 	struct smp_vm *vm = guest_vm(g);
+	int r = guest_work(g, j->work);
 
+	if (!r)
+		r = sync(smp_task(guest_vcpu(g)));
+	if (r)
+		return r;
+	j->work = 0;
 	j->other = smp_vcpu(vm, sched_on_cpu(smp_thread(smp_vcpu(vm, 0))));
 	return send(g, arg);
 }

@@ -82,6 +82,7 @@ int sched_create(struct sim *sim, const struct sched_opts *opts, struct sched **
 		rq->tick_at = CYCLES_MAX;
 		queue_init(&rq->cfs, rq, NULL);
 		TAILQ_INIT(&rq->threads);
+		balance_init(rq);
 		s->idle[i / 64] |= 1ull << i % 64;
 	}
 	*out = s;

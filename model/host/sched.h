@@ -41,7 +41,9 @@ struct sched_opts {
 	uint64_t latency_ns, min_granularity_ns, wakeup_granularity_ns, migration_cost_ns;
 	bool no_gentle_sleepers; /* who wakes up gets the whole latency, not half of it */
 	bool no_wakeup_preemption;
-	bool no_balance; /* threads stay where they are put first, but for wake-ups */
+	bool eager_newidle; /* CPUs that become idle pull threads however short their idle times
+			     * are (5.17 on); else on average at least migration_cost_ns */
+	bool no_balance;    /* threads stay where they are put first, but for wake-ups */
 };
 
 /* Errors: KVMSIM_EINVAL with a message, KVMSIM_ENOMEM. */

@@ -72,6 +72,7 @@ struct sched_thread {
 	cycles_t resched_at, notify_at; /* CYCLES_MAX: not asked to */
 	cycles_t armed_at;		/* a message of ours that @armed_task has: the first */
 	const struct task *armed_task;
+	uint32_t moves;	      /* to other CPUs, not charged yet */
 	int32_t move_to;      /* by active balancing; -1: nowhere */
 	bool woken;	      /* since the last sleep */
 	uint64_t wakee_flips; /* wake_wide() */
@@ -92,7 +93,7 @@ struct rq {
 	struct thread_list threads; /* runnable; the last run longest ago */
 	cycles_t tick_at;	    /* CYCLES_MAX: none */
 	cycles_t idle_since, idle, avg_idle;
-	cycles_t next_balance[SCHED_LEVELS], interval[SCHED_LEVELS];
+	cycles_t balanced_at[SCHED_LEVELS], interval[SCHED_LEVELS];
 	uint32_t failed[SCHED_LEVELS];
 };
 
@@ -190,7 +191,7 @@ void start_idle(struct rq *rq, struct task *by, cycles_t when);
 void update_tick(struct rq *rq, struct task *by);
 /* [running] Until the thread has its CPU. */
 int wait_for_cpu(struct sched_thread *th);
-/* [running] The thread, dequeued, gives its CPU to the next. */
+/* [running] The thread, dequeued and put back, gives its CPU to the next. */
 void give_up_cpu(struct sched_thread *th, struct rq *rq);
 /* charge() as the scheduler. */
 void charge_sched(struct task *t, uint16_t count);
@@ -202,5 +203,18 @@ uint32_t select_new(struct sched *s, const struct sched_thread *th);
 /* Wakes a sleeping thread; @waker may be NULL. @when: the earliest that an idle CPU starts it. */
 void wake_thread(struct task *by, struct sched_thread *waker, struct sched_thread *th,
 		 cycles_t when);
+
+/* ---- sched_balance.c ---- */
+
+void balance_init(struct rq *rq);
+/* A tick of the current thread's CPU, @by its task. */
+void balance_tick(struct rq *rq, struct task *by);
+/* The CPU has nobody to run: pulls somebody. */
+void balance_newidle(struct rq *rq, struct task *by);
+/* When the CPU looks next at others. */
+cycles_t balance_due(const struct rq *rq);
+/* [running] The thread is taken off its CPU, to that which active balancing chose; whether it was.
+ */
+bool balance_away(struct sched_thread *th);
 
 #endif

@@ -98,8 +98,10 @@ void update_tick(struct rq *rq, struct task *by)
 		rq->tick_at = CYCLES_MAX;
 		return;
 	}
-	if (rq->nr_running > 1)
-		at = tick_from(s, now + 1 + (by == rq->curr->task ? 0 : s->ipi));
+	at = now + 1 + (by == rq->curr->task ? 0 : s->ipi);
+	if (rq->nr_running == 1 && balance_due(rq) > at)
+		at = balance_due(rq);
+	at = tick_from(s, at);
 	if (at < rq->tick_at || rq->tick_at <= now || rq->nr_running == 1)
 		rq->tick_at = at;
 	if (at != CYCLES_MAX)
@@ -119,6 +121,7 @@ static int tick(struct sched_thread *th)
 		reweight_group(th->se.parent);
 	if (tick_preempts(rq))
 		resched_curr(rq, t);
+	balance_tick(rq, t);
 	update_tick(rq, t);
 	charge_sched(t, COUNT_sched_tick);
 	return 0;
@@ -254,7 +257,8 @@ void give_up_cpu(struct sched_thread *th, struct rq *rq)
 	struct task *t = th->task;
 	struct sched_thread *next;
 
-	put_prev(rq);
+	if (!rq->nr_running)
+		balance_newidle(rq, t);
 	next = pick_next(rq, task_now(t));
 	if (!next) {
 		go_idle(rq, task_now(t));
@@ -277,7 +281,16 @@ int wait_for_cpu(struct sched_thread *th)
 	if (th->opts.sched_in)
 		th->opts.sched_in(th, th->cpu);
 	charge_sched(t, COUNT_context_switch);
+	for (; th->moves; th->moves--)
+		charge_sched(t, COUNT_migrate);
 	return 0;
+}
+
+static void preempted(struct sched_thread *th)
+{
+	th->stats.involuntary++;
+	if (th->opts.sched_out)
+		th->opts.sched_out(th, true);
 }
 
 int sched_schedule(struct sched_thread *th)
@@ -291,15 +304,18 @@ int sched_schedule(struct sched_thread *th)
 		return r;
 	update_curr(rq, task_now(t));
 	th->resched_at = CYCLES_MAX;
+	if (th->move_to >= 0 && balance_away(th)) {
+		preempted(th);
+		give_up_cpu(th, rq);
+		return wait_for_cpu(th);
+	}
 	put_prev(rq);
 	next = pick_next(rq, task_now(t));
 	if (next == th)
 		return 0;
 	th->state = SCHED_QUEUED;
 	th->queued_at = task_now(t);
-	th->stats.involuntary++;
-	if (th->opts.sched_out)
-		th->opts.sched_out(th, true);
+	preempted(th);
 	switch_to(rq, next, task_now(t));
 	update_tick(rq, t);
 	return wait_for_cpu(th);
@@ -325,6 +341,7 @@ static int sleep_until(struct sched_thread *th, uint16_t wait, cycles_t until)
 	th->stats.voluntary++;
 	if (th->opts.sched_out)
 		th->opts.sched_out(th, false);
+	put_prev(rq);
 	give_up_cpu(th, rq);
 	while (th->state == SCHED_SLEEPING) {
 		r = task_block_until(t, wait, until);
@@ -395,5 +412,6 @@ void sched_end(struct sched_thread *th)
 	th->state = SCHED_ENDED;
 	if (th->opts.sched_out)
 		th->opts.sched_out(th, false);
+	put_prev(rq);
 	give_up_cpu(th, rq);
 }

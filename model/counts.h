@@ -118,6 +118,7 @@
 	/* host */                                                                                 \
 	X(lock, "uncontended lock acquired and released")                                          \
 	X(lock_line, "contended lock's cache line fetched from another core")                      \
+	X(guarded_line, "line that a guest's lock guards fetched from another core")               \
 	X(tlbi, "TLB invalidation broadcast by the CPU, its turn waited for")                      \
 	X(timer_state, "state of a timer's interrupt set under its lock, where KVM has no "        \
 		       "interrupt controller")                                                     \

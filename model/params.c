@@ -21,6 +21,12 @@ const struct profile_param model_params[] = {
 	{"line_bytes", 64, 16, 4 * KIB, "cache line"},
 	{"l2_bytes", 0, 0, GIB, "private cache of a pCPU; 0: none"},
 	{"l2_ways", 8, 1, 1024, "associativity of the private cache"},
+	{"refill_permille", 0, 0, 1000,
+	 "private cache lines that 1000 instructions of a guest touch, of a set as large as the "
+	 "cache; 0: vCPUs that share a CPU don't evict each other's"},
+	{"guarded_permille", 0, 0, 1000,
+	 "lines of what a guest's lock guards that 1000 instructions with it touch, if another CPU "
+	 "held it before; 0: none"},
 	{"llc_bytes", 0, 0, 64 * GIB, "last-level cache, shared by all pCPUs; 0: none"},
 	{"llc_ways", 16, 1, 1024, "associativity of the last-level cache"},
 	{"dtlb_entries", 0, 0, 1024 * KIB, "entries of the host's data TLB; 0: none"},

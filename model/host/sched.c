@@ -227,3 +227,8 @@ uint64_t sched_idle_cycles(const struct sched *s, uint32_t cpu)
 
 	return rq->idle + (rq_idle(rq) && now > rq->idle_since ? now - rq->idle_since : 0);
 }
+
+uint64_t *sched_cpu_fetched(struct sched *s, uint32_t cpu)
+{
+	return &s->rq[cpu].fetched;
+}

@@ -141,4 +141,8 @@ uint32_t sched_cpu(const struct sched_thread *th);  /* on it, or where it was la
 uint32_t sched_nr_running(const struct sched *s, uint32_t cpu);
 uint64_t sched_idle_cycles(const struct sched *s, uint32_t cpu); /* [synced] up to now */
 
+/* Lines that the CPU's private cache has fetched: a number that those keep who model it, 0 at
+ * first. Only by the thread that is on the CPU. */
+uint64_t *sched_cpu_fetched(struct sched *s, uint32_t cpu);
+
 #endif

@@ -86,6 +86,7 @@ struct sched_thread {
 TAILQ_HEAD(thread_list, sched_thread);
 
 struct rq {
+	uint64_t fetched; /* sched_cpu_fetched() */
 	struct sched *s;
 	uint32_t cpu, nr_running;
 	struct cfs_rq cfs;

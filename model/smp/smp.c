@@ -34,6 +34,7 @@ static void init_vcpu(struct smp_vm *vm, uint32_t i)
 	v->vm = vm;
 	v->id = i;
 	v->irqs_on = true;
+	v->cache_cpu = UINT32_MAX;
 	v->kick_at = CYCLES_MAX;
 	v->timer_at = CYCLES_MAX;
 	v->next_tick = CYCLES_MAX;
@@ -73,6 +74,7 @@ static int make(struct smp_vm *vm)
 		memcpy(vm->pin, o->pin, o->vcpus * sizeof(*vm->pin));
 		vm->opts.pin = vm->pin;
 	}
+	refill_init(vm);
 	vm->ipi = profile_param(sim_profile(vm->sim), "ipi_latency");
 	vm_init_lines(vm);
 	vm->tick = o->guest_hz ? sched_cycles(vm->host, 1000000000u / o->guest_hz) : 0;

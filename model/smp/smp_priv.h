@@ -73,6 +73,15 @@ struct smp_vcpu {
 	uint32_t nr_queued;
 	cycles_t min_vruntime, next_tick;
 	cycles_t steal_seen; /* of the current thread's time */
+
+	/* Its lines in the private cache of @cache_cpu: those that are not there; what the CPU had
+	 * fetched when it left it; thousandths of a line touched; lines to be paid. */
+	uint32_t cache_cpu;
+	uint64_t missing, fetched, touched, owed;
+	/* Locks held whose data another CPU had last; thousandths of a line of it; lines to be
+	 * paid. */
+	uint32_t foreign;
+	uint64_t guarded, owed_lines;
 	struct watch_list watches;
 	struct smp_watch *watching; /* its own, which a wish to reschedule ends */
 
@@ -95,7 +104,9 @@ struct smp_vm {
 	struct sched_group *group;
 	void *lock_private;
 	bool started, locks_made;
-	cycles_t ipi, tick; /* 0: none */
+	uint64_t guarded;	      /* guarded_permille */
+	uint64_t cache_lines, refill; /* refill 0: private caches are not looked at */
+	cycles_t ipi, tick;	      /* 0: none */
 	cycles_t line_transfer;
 	uint64_t pause_price; /* cycles << 16 */
 	struct rng turns;     /* of who spins on a line */
@@ -141,6 +152,19 @@ void vcpu_arm(struct smp_vcpu *v);
 /* ---- line.c ---- */
 
 void vm_init_lines(struct smp_vm *vm);
+
+/* ---- refill.c ---- */
+
+void refill_init(struct smp_vm *vm);
+void refill_sched_in(struct smp_vcpu *v, uint32_t cpu);
+void refill_sched_out(struct smp_vcpu *v);
+/* [running] Lines that it has to fetch for having run @insns instructions: to be charged. */
+uint64_t refill_due(struct smp_vcpu *v, uint64_t insns);
+/* [running, synced] A lock was taken, is about to be given back. */
+void guarded_taken(struct smp_vcpu *v, struct smp_lock *l);
+void guarded_given(struct smp_vcpu *v, struct smp_lock *l);
+/* [running] As refill_due(), of what locks guard. */
+uint64_t guarded_due(struct smp_vcpu *v, uint64_t insns);
 
 /* ---- irq.c ---- */
 

@@ -69,6 +69,7 @@ static int taken(struct smp_vcpu *v, struct smp_lock *l, const struct smp_arriva
 		return broken(v, l, "takes it before one who came first", NULL);
 	l->owner = v;
 	l->since = now;
+	guarded_taken(v, l);
 	s->acquired++;
 	if (!contended)
 		return 0;
@@ -114,6 +115,7 @@ static int unlock(struct smp_vcpu *v, struct smp_lock *l)
 	if (hold > l->stats.longest_hold)
 		l->stats.longest_hold = hold;
 	l->owner = NULL;
+	guarded_given(v, l);
 	was = activity_enter(t, ACT_guest_lock);
 	r = v->vm->opts.lock->unlock(v, l);
 	activity_leave(t, was);

@@ -74,6 +74,8 @@ struct smp_lock {
 	void *state; /* the policy's */
 	struct smp_vcpu *owner;
 	cycles_t since;
+	uint32_t last_cpu;	       /* + 1 of the host's, that it was held at last; 0: none */
+	bool foreign;		       /* what it guards is in another CPU's cache: see refill.c */
 	uint64_t arrivals, departures; /* of the check that locks are FIFO */
 	struct smp_lock_stats stats;
 };

@@ -8,7 +8,7 @@ void vcpu_sched_in(struct sched_thread *th, uint32_t cpu)
 	struct smp_vcpu *v = sched_private(th);
 	const struct ple_policy *ple = v->vm->opts.ple;
 
-	(void)cpu;
+	refill_sched_in(v, cpu);
 	v->preempted = false;
 	v->steal_due = true;
 	if (ple && ple->sched_in)
@@ -19,6 +19,7 @@ void vcpu_sched_out(struct sched_thread *th, bool preempted)
 {
 	struct smp_vcpu *v = sched_private(th);
 
+	refill_sched_out(v);
 	v->preempted = preempted;
 	if (!preempted)
 		return;
@@ -168,6 +169,29 @@ static bool is_due(const struct smp_vcpu *v)
 	return v->kick_at <= now || v->timer_at <= now;
 }
 
+static int pay(struct smp_vcpu *v, uint16_t count, uint64_t *owed)
+{
+	int r = 0;
+
+	while (*owed && !r) {
+		uint64_t done;
+
+		r = sched_work(v->th, count, *owed, &done);
+		*owed -= done;
+		if (!r && *owed)
+			r = smp_service(v);
+	}
+	return r;
+}
+
+/* What its instructions took longer, since their lines had to be fetched. */
+static int pay_lines(struct smp_vcpu *v)
+{
+	int r = pay(v, COUNT_guarded_line, &v->owed_lines);
+
+	return r ? r : pay(v, COUNT_l2_miss, &v->owed);
+}
+
 int vcpu_work(struct smp_vcpu *v, uint64_t n, uint64_t *done)
 {
 	int r;
@@ -176,9 +200,13 @@ int vcpu_work(struct smp_vcpu *v, uint64_t n, uint64_t *done)
 	if (is_due(v))
 		return smp_service(v);
 	r = sched_work(v->th, COUNT_insn, n, done);
+	if (v->missing)
+		v->owed += refill_due(v, *done);
+	if (v->foreign)
+		v->owed_lines += guarded_due(v, *done);
 	if (!r && (*done < n || is_due(v)))
 		r = smp_service(v);
-	return r;
+	return (v->owed || v->owed_lines) && !r ? pay_lines(v) : r;
 }
 
 int smp_work(struct smp_vcpu *v, uint64_t n)

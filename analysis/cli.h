@@ -33,7 +33,7 @@ struct verb {
 };
 extern const struct verb verb_list, verb_info, verb_replay, verb_compare, verb_import, verb_store,
 	verb_calibrate, verb_validate, verb_record, verb_memstress, verb_converge, verb_hotspots,
-	verb_export, verb_explain;
+	verb_export, verb_explain, verb_overcommit, verb_sweep;
 /* What `record` can record: "record NAME", listed in cmd_record.c. */
 extern const struct verb recorder_kvm, recorder_qemu, recorder_tracefs;
 

@@ -12,6 +12,7 @@
 #include "model/policy/preset.h"
 #include "model/sim/profile.h"
 #include "workloads/scenario.h"
+#include "workloads/smp_workload.h"
 
 static const char *const family_names[N_FAMILIES] = {
 	[FAMILY_DIRTY] = "dirty", [FAMILY_SPTE] = "spte",	[FAMILY_LOCK] = "lock",
@@ -120,6 +121,27 @@ static int print_workloads(void)
 	return err;
 }
 
+static int print_smp_workloads(void)
+{
+	struct table *t = table_create("lrl");
+
+	if (!t)
+		return KVMSIM_ENOMEM;
+	for (size_t i = 0; i < smp_workload_count(); i++) {
+		const struct smp_workload *w = smp_workload_at(i);
+
+		table_cell(t, "  %s", w->name);
+		table_cell(t, "%s", "");
+		table_cell(t, "%s", w->summary);
+		for (const struct workload_param *p = w->params; p && p->name; p++)
+			param_row(t, p->name, p->def, p->min, p->max, p->help);
+	}
+	int err = table_print(t, stdout);
+
+	table_free(t);
+	return err;
+}
+
 static int print_all(void)
 {
 	size_t preset = 0;
@@ -153,7 +175,9 @@ static int print_all(void)
 		profile_free(p);
 	}
 	printf("\nWorkloads of scenarios (--scenario FILE.ini):\n");
-	return err ? err : print_workloads();
+	err = err ? err : print_workloads();
+	printf("\nWorkloads of overcommit and sweep (--workload NAME,KEY=N):\n");
+	return err ? err : print_smp_workloads();
 }
 
 /* ---- for programs ---- */
@@ -229,6 +253,19 @@ static json_t *json_workload(const struct workload *w)
 	return o;
 }
 
+static json_t *json_smp_workload(const struct smp_workload *w)
+{
+	json_t *o = json_object(), *params = json_array();
+
+	json_put(o, "name", json_string(w->name));
+	json_put(o, "summary", json_string(w->summary));
+	json_put(o, "operation", json_string(w->operation));
+	for (const struct workload_param *p = w->params; p && p->name; p++)
+		json_array_append_new(params, json_param(p->name, p->def, p->min, p->max, p->help));
+	json_put(o, "params", params);
+	return o;
+}
+
 static json_t *json_profile(const char *name)
 {
 	json_t *o = json_object();
@@ -251,7 +288,7 @@ static int print_json(void)
 {
 	json_t *o = json_object(), *policies = json_array(), *presets = json_array();
 	json_t *profiles = json_array(), *workloads = json_array();
-	json_t *cpus = json_array();
+	json_t *cpus = json_array(), *smp = json_array();
 
 	for (size_t i = 0; i < policy_count(); i++)
 		json_array_append_new(policies, json_policy(policy_at(i)));
@@ -268,6 +305,9 @@ static int print_json(void)
 	json_put(o, "cpus", cpus);
 	json_put(o, "profiles", profiles);
 	json_put(o, "workloads", workloads);
+	for (size_t i = 0; i < smp_workload_count(); i++)
+		json_array_append_new(smp, json_smp_workload(smp_workload_at(i)));
+	json_put(o, "smp_workloads", smp);
 	return json_print(o, stdout);
 }
 
@@ -298,8 +338,9 @@ const struct verb verb_list = {
 	.usage = "list [--json]\n"
 		 "Lists the policies by family with their parameters and ranges, the evidence by "
 		 "policy,\n"
-		 "kernel, CPU and MMU, the presets, the CPUs, the built-in profiles and the "
-		 "workloads of scenarios.\n"
+		 "kernel, CPU and MMU, the presets, the CPUs, the built-in profiles, and the "
+		 "workloads\n"
+		 "of scenarios and of overcommit.\n"
 		 "\n"
 		 "  --json   for programs",
 	.run = list,

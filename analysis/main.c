@@ -6,9 +6,10 @@
 
 /* The verbs, in the order of --help: as a person meets them. */
 static const struct verb *const verbs[] = {
-	&verb_list,	&verb_replay,	 &verb_compare, &verb_memstress, &verb_converge,
-	&verb_validate, &verb_calibrate, &verb_record,	&verb_import,	 &verb_info,
-	&verb_hotspots, &verb_export,	 &verb_explain, &verb_store,	 NULL,
+	&verb_list,   &verb_replay,   &verb_compare,  &verb_memstress, &verb_overcommit,
+	&verb_sweep,  &verb_converge, &verb_validate, &verb_calibrate, &verb_record,
+	&verb_import, &verb_info,     &verb_hotspots, &verb_export,    &verb_explain,
+	&verb_store,  NULL,
 };
 
 static void help(FILE *to)

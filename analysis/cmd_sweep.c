@@ -144,6 +144,8 @@ const struct verb verb_sweep = {
 		 "  --time MS                virtual time that is measured (default 100)\n"
 		 "  --warm-up MS             before that (default 20)\n"
 		 "  --apicv                  interrupts reach a running vCPU without an exit\n"
+		 "  --pv-ipi                   interrupts to many vCPUs are one hypercall\n"
+		 "  --kick-yields              a kick's hypercall yields to its target\n"
 		 "  --steal-time             guests know which vCPUs are preempted\n"
 		 "  --halt-poll NS           how long a halting vCPU polls at most (default 0)\n"
 		 "  --guest-hz N             the guests' tick (default 1000; 0: none)\n"

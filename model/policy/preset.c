@@ -14,17 +14,26 @@
 	.prefetch = 8, .emulator_retry = true, .mmio_fault_known = true, .zap_all_fast = true,     \
 	.mmio_cache_generation = true, .emulator_has_gpa = true, .hash_shift = 12,                 \
 	.fast_page_fault = true, .mmu_lock_rw = true, .get_kicks = true, .zap_collapsible = true,  \
-	.huge_pages = true, .host_read_faults = true, .unprotect_nested = true
+	.huge_pages = true, .host_read_faults = true, .unprotect_nested = true, SCHED_5_4
+
+/* Queued spinlocks came with 4.2, what makes their paravirtual part halt early and steal with 4.4
+ * to 4.15; hosts that poll in halts with 4.2, steal times that tell who is preempted with 4.11,
+ * IPIs by hypercall with 4.19, a window per vCPU with 3.18; candidates for yields that were just
+ * woken with 5.3, kicks that yield with 5.4. */
+#define SCHED_5_4                                                                                  \
+	.lock = "pvqspin", .ple = "window,candidates=2,ready=1", .halt_poll_ns = 200000,           \
+	.pv_ipi = true, .kick_yields = true, .steal_time = true
 
 /* Masks of dirty bits: 3.5; the slots' rmaps took the place of slot bitmaps in 3.9. */
 #define LINUX_3_5                                                                                  \
 	.dirty = "mask", .spte = "mmio-spte", .bitmap = BITMAP_SNAPSHOT, .prefetch = 8,            \
-	.emulator_retry = true, .hash_shift = 10, .slot_bitmap = true
+	.emulator_retry = true, .hash_shift = 10, .slot_bitmap = true, .lock = "ticket"
 
 /* The emulator's second try came with 3.3, as did the bitmap's snapshots; MMIO sptes with 3.1. */
 #define LINUX_3_0                                                                                  \
 	.dirty = "walk", .bitmap = BITMAP_SWAP, .prefetch = 8, .hash_shift = 10,                   \
-	.slot_bitmap = true, .protect_by_walk = true
+	.slot_bitmap = true, .protect_by_walk = true, .lock = "ticket",                            \
+	.ple = "fixed,gap=41,candidates=0"
 
 /* Arm's stage 2 as the TDP MMU of 5.16, as far as faults and logging go: a block that is written
  * while it is logged goes, and comes back page by page. It has no fast page faults, and no block
@@ -32,7 +41,8 @@
 #define LINUX_ARM64                                                                                \
 	.arm64 = true, .tdp_mmu = true, .tdp_collapse = TDP_ZAP_TABLES, .dirty = "mask",           \
 	.spte = "none", .bitmap = BITMAP_SNAPSHOT, .hash_shift = 12, .zap_all_fast = true,         \
-	.huge_pages = true, .host_read_faults = true, .emulator_has_gpa = true
+	.huge_pages = true, .host_read_faults = true, .emulator_has_gpa = true, .lock = "qspin",   \
+	.ple = "off", .halt_poll_ns = 500000
 
 static const struct kvm_preset presets[] = {
 	{
@@ -145,16 +155,37 @@ static const struct kvm_preset presets[] = {
 		.mmu_lock_rw = true,
 	},
 	{
+		/* Zapping by generation and MMIO sptes with one came with 3.11, read faults that
+		 * take the page as it is with 3.8; of candidates for yields it looks at preempted
+		 * ones alone since 3.10. */
+		.name = "3.12",
+		.summary = "Linux 3.12: as 3.6; generations of slots and shadow pages; paravirtual "
+			   "ticket locks",
+		.dirty = "mask",
+		.spte = "mmio-gen",
+		.bitmap = BITMAP_SNAPSHOT,
+		.prefetch = 8,
+		.emulator_retry = true,
+		.hash_shift = 10,
+		.fast_page_fault = true,
+		.zap_all_fast = true,
+		.host_read_faults = true,
+		.lock = "pvticket",
+		.ple = "fixed,gap=41,candidates=2",
+	},
+	{
 		.name = "3.6",
 		.summary = "Linux 3.6: as 3.5, but write protection of logging is lifted without "
 			   "mmu_lock",
 		LINUX_3_5,
 		.fast_page_fault = true,
+		.ple = "fixed,gap=41,candidates=1",
 	},
 	{
 		.name = "3.5",
 		.summary = "Linux 3.5: a dirty log call protects by the bits that it takes",
 		LINUX_3_5,
+		.ple = "fixed,gap=41,candidates=0",
 	},
 	{
 		.name = "3.1",
@@ -179,6 +210,8 @@ static const struct kvm_preset presets[] = {
 		.bitmap = BITMAP_SWAP,
 		.hash_shift = 10,
 		.slot_bitmap = true,
+		.lock = "ticket",
+		.ple = "off", /* at an exit it slept for 100 us, which is not modelled */
 		.list_prefetch = true,
 		.protect_by_walk = true,
 	},

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * A kernel of an era, as a bundle of policies and algorithms, so that an old figure is predicted
@@ -86,6 +87,11 @@ struct kvm_preset {
 	bool arm64; /* stage 2 of 64-bit Arm: the CPU broadcasts TLB invalidations, no vCPU
 		     * exits for one; and there is one after rights were given back */
 	bool zap_collapsible; /* disabling it looks for sptes that can be larger */
+	/* Scheduling and locks (model/smp/smp.h): the host's part, and that of a guest of the same
+	 * kernel. */
+	const char *lock, *ple; /* "NAME,key=value", for policy_parse() */
+	uint64_t halt_poll_ns;
+	bool pv_ipi, kick_yields, steal_time;
 };
 
 /* NULL when there is none of that name. NULL as a name is the first. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/policy/ple.h"
+#include "model/policy/preset.h"
 #include "model/sim/ledger.h"
 #include "tests/unit/harness.h"
 #include "tests/unit/lock_scene.h"
@@ -210,6 +211,28 @@ static void undercommit(void)
 	lock_scene_close(&s);
 }
 
+/* What a preset names there is, with the parameters that it gives. */
+static void presets(void)
+{
+	const struct policy_desc *d;
+	const struct kvm_preset *k;
+	struct policy_params params;
+
+	for (size_t i = 0; (k = preset_at(i)); i++) {
+		CU_ASSERT_PTR_NOT_NULL_FATAL(k->lock);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(k->ple);
+		EQ(policy_parse(FAMILY_LOCK, k->lock, &simple_errors, &d, &params), 0);
+		EQ(policy_parse(FAMILY_PLE, k->ple, &simple_errors, &d, &params), 0);
+	}
+	k = preset_find("3.12");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(k);
+	CU_ASSERT_STRING_EQUAL(k->lock, "pvticket");
+	EQ(k->halt_poll_ns, 0);
+	EQ(policy_parse(FAMILY_PLE, k->ple, &simple_errors, &d, &params), 0);
+	EQ(params.value[PLE_WINDOW], 4096);
+	EQ(params.value[PLE_GAP], 41);
+}
+
 static CU_TestInfo tests[] = {
 	{"exits of a loop of known length", counts},
 	{"windows that grow", grows},
@@ -217,6 +240,7 @@ static CU_TestInfo tests[] = {
 	{"candidates", filter},
 	{"a holder without a CPU", yields},
 	{"as many CPUs as vCPUs", undercommit},
+	{"presets", presets},
 	CU_TEST_INFO_NULL,
 };
 

@@ -35,7 +35,7 @@ nearest 6.8 6.12-shadow 6.12-tdp
 nearest 7.1 6.18-shadow 6.13-tdp
 nearest 5.17.3 6.1-shadow 5.16-tdp
 nearest 4.19 6.1-shadow 5.16-tdp
-nearest 3.10 3.6 5.16-tdp
+nearest 3.10 3.12 5.16-tdp
 nearest 2.6.38 2.6.36 5.16-tdp
 
 # A row that differs, in what both count.

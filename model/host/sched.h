@@ -26,6 +26,10 @@
  * All functions sync() first where they touch what others can see. Times are in the profile's unit,
  * tunables in ns at the profile's hz (1 unit is 1 ns where it states none). Numbers as in
  * kernel/sched/fair.c, features.h and core.c of 3.11 and 6.1.
+ *
+ * What differs from them: a load is that of the threads runnable now, not its average (PELT), so
+ * that a group's weight on a CPU and a waker's choice do not remember who slept just before; a CPU
+ * with one thread is interrupted only when its balancing is due; there are no SMT siblings.
  */
 struct sched;
 struct sched_group;
@@ -35,7 +39,7 @@ struct sched_opts {
 	uint32_t cpus;	       /* 1 to 512 */
 	uint32_t cpus_per_llc; /* that share a last-level cache: wake-ups look for idle CPUs there;
 				* 0: all; must divide cpus */
-	uint32_t hz;	       /* of the tick; 0: 1000. A CPU with less than two threads has none */
+	uint32_t hz;	       /* of the tick; 0: 1000. Of CPUs with two threads or more */
 	/* 0: the kernel's, scaled by 1 + log2 of the CPUs, at most 8: 6 ms, 0.75 ms, 1 ms; and
 	 * 0.5 ms */
 	uint64_t latency_ns, min_granularity_ns, wakeup_granularity_ns, migration_cost_ns;

@@ -132,11 +132,6 @@ static inline uint32_t llc_of(const struct sched *s, uint32_t cpu)
 	return cpu / s->opts.cpus_per_llc;
 }
 
-static inline bool share_cache(const struct sched *s, uint32_t a, uint32_t b)
-{
-	return llc_of(s, a) == llc_of(s, b);
-}
-
 /* ---- sched_queue.c: the order of entities ---- */
 
 void queue_init(struct cfs_rq *q, struct rq *rq, struct sched_group *g);

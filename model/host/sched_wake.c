@@ -80,27 +80,25 @@ static bool wake_wide(struct sched_thread *waker, const struct sched_thread *th,
 	return slave >= factor && master >= slave * factor;
 }
 
-/* wake_affine(): the waker's CPU or the one that it ran on before. */
+/* wake_affine(): the waker's CPU or the one that it ran on before, which it is when that is idle.
+ */
 static uint32_t affine(const struct sched *s, const struct sched_thread *th, uint32_t here)
 {
 	uint32_t prev = th->cpu;
 	uint64_t load = thread_load(th), from = cpu_load(s, prev);
 
-	if (idle(s, prev))
-		return prev;
 	from = from > load ? from - load : 0;
 	return (cpu_load(s, here) + load) * 100 < from * (100 + 17 / 2) ? here : prev;
 }
 
-/* select_idle_sibling(): an idle one that shares the target's cache. */
-static uint32_t idle_sibling(const struct sched *s, uint32_t prev, uint32_t target)
+/* select_idle_sibling(): an idle one that shares the target's cache. The CPU before, if it is idle,
+ * is the target. */
+static uint32_t idle_sibling(const struct sched *s, uint32_t target)
 {
 	uint32_t per = s->opts.cpus_per_llc, first = llc_of(s, target) * per, cpu;
 
 	if (!s->n_idle || idle(s, target))
 		return target;
-	if (share_cache(s, prev, target) && idle(s, prev))
-		return prev;
 	cpu = idle_from(s, target + 1, first + per);
 	if (cpu < first + per)
 		return cpu;
@@ -118,7 +116,7 @@ static uint32_t select_cpu(struct sched *s, struct sched_thread *waker,
 	if (waker && waker->state == SCHED_RUNNING && !wake_wide(waker, th, now) &&
 	    waker->cpu != th->cpu)
 		target = affine(s, th, waker->cpu);
-	return idle_sibling(s, th->cpu, target);
+	return idle_sibling(s, target);
 }
 
 void wake_thread(struct task *by, struct sched_thread *waker, struct sched_thread *th,

@@ -208,6 +208,47 @@ static void a_sleeper_is_not_starved(void)
 	host_close(&h);
 }
 
+static cycles_t first_preempted;
+
+static void sched_out(struct sched_thread *th, bool preempted)
+{
+	if (preempted && !first_preempted)
+		first_preempted = task_now(sched_task(th));
+}
+
+static int sleeps_once(struct worker *w)
+{
+	int r = sched_sleep_until(w->th, WAIT_idle, 100 * MS);
+
+	return r < 0 ? r : worker_work(w, 50 * MS);
+}
+
+/*
+ * By hand: who has slept for 100 ms wakes 3 ms behind a busy thread, half a latency, and preempts
+ * it. Its slice of 3 ms is over at the tick at 104 ms, where it is 1 ms ahead. With a whole latency
+ * it is behind still, and is picked again up to the tick at 107 ms.
+ */
+static void sleepers_are_gentle(void)
+{
+	for (int whole = 0; whole < 2; whole++) {
+		struct worker s = {.fn = sleeps_once}, b = {.work = FOREVER};
+		struct host h;
+
+		host_open(&h, &(struct sched_opts){.cpus = 1, .no_gentle_sleepers = whole}, "",
+			  false);
+		worker_add(
+			&h, &s,
+			&(struct sched_thread_opts){.name = "s", .pin = -1, .sched_out = sched_out},
+			0);
+		worker_add(&h, &b, &(struct sched_thread_opts){.name = "b", .pin = -1}, 1);
+		first_preempted = 0;
+		host_run(&h, 300 * MS);
+		CU_ASSERT_EQUAL(first_preempted, whole ? 107 * MS : 104 * MS);
+		CU_ASSERT_EQUAL(sched_thread_stats(b.th).wakeup_preempted, 1);
+		host_close(&h);
+	}
+}
+
 static int notifier(struct worker *w)
 {
 	int r = worker_work(w, 100);
@@ -282,6 +323,7 @@ static CU_TestInfo tests[] = {
 	{"a_wake_up_before_the_sleep_counts", a_wake_up_before_the_sleep_counts},
 	{"a_timer_wakes", a_timer_wakes},
 	{"a_sleeper_is_not_starved", a_sleeper_is_not_starved},
+	{"sleepers_are_gentle", sleepers_are_gentle},
 	{"notified", notified},
 	{"what_cannot_be", what_cannot_be},
 	CU_TEST_INFO_NULL};

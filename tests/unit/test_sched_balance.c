@@ -159,6 +159,28 @@ static void caches_share_the_work(void)
 	host_close(&h);
 }
 
+/* By hand: threads 0 and 2 share CPU 0 and change at its tick at 7 ms, after slices of 6 ms. CPU 1
+ * becomes idle, at 3 ms: it pulls the one that waits, at once. At 7.2 ms: that one ran just now,
+ * and is left alone; CPU 0's tick at 8 ms finds it for the idle CPU, which gets it by an interrupt.
+ */
+static void an_idle_cpu_pulls_at_once_or_by_a_tick(void)
+{
+	for (int late = 0; late < 2; late++) {
+		struct host h;
+
+		host_open(&h, &(struct sched_opts){.cpus = 2}, "", false);
+		busy(&h, 3, (struct sched_thread_opts){.pin = -1});
+		w[1].work = late ? 7200 * US : 3000 * US;
+		host_run(&h, 100 * MS);
+		CU_ASSERT_EQUAL(sched_idle_cycles(h.sched, 0), 0);
+		CU_ASSERT_EQUAL(sched_idle_cycles(h.sched, 1), late ? 800 * US + IPI : 0);
+		CU_ASSERT_EQUAL(sched_thread_stats(w[0].th).migrations +
+					sched_thread_stats(w[2].th).migrations,
+				1);
+		host_close(&h);
+	}
+}
+
 /* A waker and who it wakes, on two caches: the one woken comes to its waker's when its own CPU is
  * taken, or stays. Either way it has an idle CPU at once. */
 static int server(struct worker *x)
@@ -195,6 +217,8 @@ static void who_is_woken_finds_an_idle_cpu(void)
 	host_run(&h, 90 * MS);
 	CU_ASSERT_EQUAL(sched_thread_stats(w[0].th).wakeups, 900);
 	CU_ASSERT_EQUAL(sched_thread_stats(w[0].th).run_delay, 900 * IPI);
+	/* Both started on the same CPU. Then the one that it was on is idle: it stays. */
+	CU_ASSERT_EQUAL(sched_thread_stats(w[0].th).migrations, 1);
 	host_close(&h);
 }
 
@@ -222,6 +246,7 @@ static CU_TestInfo tests[] = {
 	{"pinned_threads_stay", pinned_threads_stay},
 	{"the_free_ones_give_way_to_the_pinned", the_free_ones_give_way_to_the_pinned},
 	{"idle_cpus_pull", idle_cpus_pull},
+	{"an_idle_cpu_pulls_at_once_or_by_a_tick", an_idle_cpu_pulls_at_once_or_by_a_tick},
 	{"caches_share_the_work", caches_share_the_work},
 	{"who_is_woken_finds_an_idle_cpu", who_is_woken_finds_an_idle_cpu},
 	{"a_large_host", a_large_host},

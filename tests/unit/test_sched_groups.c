@@ -88,6 +88,32 @@ static void a_group_beside_a_thread(void)
 	host_close(&h);
 }
 
+/* A group's threads on four CPUs have a quarter of its shares on each: against another group's only
+ * thread, 256 to 1024. */
+static void shares_are_divided_by_cpus(void)
+{
+	struct sched_group *g[2];
+	struct host h;
+
+	host_open(&h, &(struct sched_opts){.cpus = 4}, "", false);
+	for (int i = 0; i < 2; i++)
+		if (sched_group_create(h.sched, "vm", 1024, &g[i]))
+			abort();
+	for (int i = 0; i < 5; i++) {
+		w[i] = (struct worker){.work = FOREVER};
+		worker_add(
+			&h, &w[i],
+			&(struct sched_thread_opts){.name = "w", .group = g[i / 4], .pin = i % 4},
+			0);
+	}
+	host_run(&h, 10000 * MS);
+	NEAR(worker_share(&w[0], 0), 200, 10);
+	NEAR(worker_share(&w[4], 0), 800, 10);
+	for (int i = 1; i < 4; i++)
+		CU_ASSERT_EQUAL(worker_share(&w[i], 0), 1000);
+	host_close(&h);
+}
+
 /* ---- yields ---- */
 
 static struct worker *target;
@@ -189,40 +215,40 @@ static void a_yield_to_in_vain(void)
 	}
 }
 
-static int yields_always(struct worker *x)
+static int yields_once(struct worker *x)
 {
-	int r = 0;
+	int r = worker_work(x, yields_after);
 
-	while (!r) {
-		r = worker_work(x, 10 * US);
-		r = r ? r : sched_yield(x->th);
-	}
-	return r;
+	r = r ? r : sched_yield(x->th);
+	return r ? r : worker_work(x, 100 * MS);
 }
 
-/* Who yields after each 10 us lets the other have its slices: it gets the less. */
-static void a_yield_goes_behind(void)
+/* By hand: on one CPU a latency is 6 ms, a wake-up granularity 1 ms. The other one, new at 10 us,
+ * is 3 ms ahead of the one that runs. Who yields 0.5 ms before it would be ahead itself is skipped,
+ * who yields 1.5 ms before that goes on: up to the tick that finds it ahead. */
+static void a_yield_skips_its_caller(void)
 {
-	struct host h;
+	for (int late = 0; late < 2; late++) {
+		struct host h;
 
-	host_open(&h, &(struct sched_opts){.cpus = 1}, "", false);
-	w[0] = (struct worker){.fn = yields_always};
-	w[1] = (struct worker){.work = FOREVER};
-	worker_add(&h, &w[0], &(struct sched_thread_opts){.name = "y", .pin = -1}, 0);
-	worker_add(&h, &w[1], &(struct sched_thread_opts){.name = "b", .pin = -1}, 0);
-	host_run(&h, 1000 * MS);
-	CU_ASSERT_TRUE(worker_share(&w[0], 0) < 500);
-	CU_ASSERT_TRUE(sched_thread_stats(w[0].th).involuntary > 100);
-	/* It yields as far as that is fair: by a wake-up granularity at most. */
-	CU_ASSERT_TRUE(worker_share(&w[0], 0) > 400);
-	host_close(&h);
+		host_open(&h, &(struct sched_opts){.cpus = 1}, "", false);
+		w[0] = (struct worker){.fn = yields_once};
+		w[1] = (struct worker){.fn = notes_the_start};
+		worker_add(&h, &w[0], &(struct sched_thread_opts){.name = "y", .pin = -1}, 0);
+		worker_add(&h, &w[1], &(struct sched_thread_opts){.name = "b", .pin = -1}, 10 * US);
+		yields_after = late ? 2500 * US : 1500 * US;
+		host_run(&h, 1000 * MS);
+		CU_ASSERT_EQUAL(ran_at, late ? 2500 * US : 4000 * US);
+		host_close(&h);
+	}
 }
 
 static CU_TestInfo tests[] = {{"groups_have_their_shares", groups_have_their_shares},
 			      {"a_group_beside_a_thread", a_group_beside_a_thread},
+			      {"shares_are_divided_by_cpus", shares_are_divided_by_cpus},
 			      {"a_yield_to_on_one_cpu", a_yield_to_on_one_cpu},
 			      {"a_yield_to_another_cpu", a_yield_to_another_cpu},
 			      {"a_yield_to_in_vain", a_yield_to_in_vain},
-			      {"a_yield_goes_behind", a_yield_goes_behind},
+			      {"a_yield_skips_its_caller", a_yield_skips_its_caller},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("sched_groups", tests)

@@ -81,6 +81,7 @@ struct smp_lock {
 };
 /* KVMSIM_EINVAL: the VM has no lock policy; KVMSIM_ENOMEM. */
 int smp_lock_init(struct smp_vm *vm, struct smp_lock *l, const struct smp_lock_class *class);
+/* After the run, before smp_vm_destroy(). */
 void smp_lock_free(struct smp_lock *l);
 /* [running] Spinlocks as the policy has them. Checked always: mutual exclusion, release by the
  * owner (the run ends with KVMSIM_ECHECK and a message); of who smp_lock_arrived() that they get it

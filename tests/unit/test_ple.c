@@ -211,6 +211,82 @@ static void undercommit(void)
 	lock_scene_close(&s);
 }
 
+/*
+ * vCPU 0 waits for answers of vCPU 1, which shares a CPU with vCPU 3; vCPU 2 looks on. In the first
+ * round vCPU 1 is the one to yield to while it has no CPU, in the second either is.
+ */
+struct calls {
+	struct lock_scene *s;
+	bool done;
+	unsigned owing, others;
+};
+
+static int busy(struct guest_thread *g, void *arg)
+{
+	(void)arg;
+	return guest_work(g, 30000000);
+}
+
+static int call(struct guest_thread *g, void *arg)
+{
+	struct calls *c = arg;
+	struct smp_vcpu *target = smp_vcpu(c->s->vm, 1);
+	int r = 0;
+
+	for (int i = 0; !r && i < 20; i++) {
+		r = lock_scene_at(g, (cycles_t)i * 2000000);
+		if (!r)
+			r = smp_call_function_many(guest_vcpu(g), &target, 1, 10, true);
+	}
+	c->done = true;
+	return r;
+}
+
+static int look_on(struct guest_thread *g, void *arg)
+{
+	struct calls *c = arg;
+	struct smp_vcpu *me = smp_vcpu(c->s->vm, 0), *asked = smp_vcpu(c->s->vm, 1),
+			*other = smp_vcpu(c->s->vm, 3);
+	int r = 0;
+
+	while (!r && !c->done) {
+		const bool owes = smp_owes_answer(me, asked) && smp_vcpu_was_preempted(asked);
+		const bool waits = smp_vcpu_was_preempted(other);
+
+		EQ(ple_eligible(me, asked, 0), owes);
+		EQ(ple_eligible(me, other, 0), false);
+		EQ(ple_eligible(me, other, 1), false);
+		EQ(ple_eligible(me, other, 2), waits);
+		EQ(ple_eligible(me, asked, 2), smp_vcpu_was_preempted(asked));
+		c->owing += owes;
+		c->others += waits;
+		r = guest_work(g, 50000);
+		if (!r)
+			r = sync(smp_task(guest_vcpu(g)));
+	}
+	return r;
+}
+
+static void answers(void)
+{
+	static const uint32_t pin[] = {0, 1, 2, 1};
+	struct lock_scene s;
+	struct calls c = {.s = &s};
+
+	lock_scene_open(&s, &(struct lock_scene_opts){.cpus = 3,
+						      .vcpus = 4,
+						      .lock = "ticket",
+						      .ple = "fixed,candidates=3",
+						      .pin = pin});
+	lock_scene_thread(&s, call, &c, 0);
+	lock_scene_thread(&s, busy, &c, 1);
+	lock_scene_thread(&s, look_on, &c, 2);
+	lock_scene_thread(&s, busy, &c, 3);
+	EQ(lock_scene_run(&s), 0);
+	CU_ASSERT(c.owing > 10 && c.others > 10);
+	lock_scene_close(&s);
+}
+
 /* What a preset names there is, with the parameters that it gives. */
 static void presets(void)
 {
@@ -240,6 +316,7 @@ static CU_TestInfo tests[] = {
 	{"candidates", filter},
 	{"a holder without a CPU", yields},
 	{"as many CPUs as vCPUs", undercommit},
+	{"who owes an answer", answers},
 	{"presets", presets},
 	CU_TEST_INFO_NULL,
 };

@@ -83,6 +83,22 @@ static void test_transport(void)
 	      REJOINED(1));
 	gives("vmm-8 [002] d..1. 1.000001: sched_switch: a:12 [120] R ==3D=\n> b:9 [120]\n",
 	      A "sched_switch|-|prev_pid=c prev_state=52 next_pid=9\n", REJOINED(1));
+	/* one inside of a character: =C2=A0 and the twice coded U+FFFD, which are blanks */
+	gives("vmm-8=C2=A0[002] d..1. 1.000001: kvm_entry:=C2=\n=A0vcpu 3, rip 0x7f00\n", ENTRY,
+	      REJOINED(1));
+	gives("=C3=AF=C2=BF=C2=BDvmm-8 [002] d..1. 1.000001: kvm_entry:=C3=AF=\n"
+	      "=C2=BF=C2=BDvcpu=C3=AF=C2=BF=C2=\n=BD3, rip 0x7f00\n",
+	      ENTRY, REJOINED(1));
+	gives("> =C2=A0vmm-8 [002] d..1. 1.000001: kvm_entry:=C2=\n> =A0vcpu 3, rip 0x7f00\n",
+	      ENTRY, REJOINED(1));
+	/* one that got blanks behind it on its way */
+	gives("vmm-8 [002] d..1. 1.000001: kvm_entry: vcpu 3, rip 0x7=  \nf00\n", ENTRY,
+	      REJOINED(1));
+	gives("vmm-8 [002] d..1. 1.000001: kvm_msr: msr_write 174 =3D = \n0x8\n",
+	      A "kvm_msr|-|val=8 write=1 nr=174\n", REJOINED(1));
+	/* a = of the record's own at the end of a line that mail wrapped */
+	gives("vmm-8 [002] d..1. 1.000001: kvm_msr: msr_write 174 = \n0x8\n",
+	      A "kvm_msr|-|val=8 write=1 nr=174\n", REJOINED(1));
 	/* what looks like an escape in a text that has none */
 	gives("vmm-8 [002] d..1. 1.000001: sched_waking: comm=a pid=2950 prio=118 "
 	      "target_cpu=001\n",

@@ -159,6 +159,7 @@ static inline int fast(struct text *t, const struct source_line *raw, uint64_t n
 		     : t->r.more[0] && next_goes_on(t))
 		return 0;
 	t->transport.open = false;
+	t->transport.n_held = 0;
 	ret = text_tell_record(t, 1, number);
 	return ret < 0 ? ret : 1;
 }

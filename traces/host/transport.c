@@ -3,30 +3,33 @@
 
 #include "traces/host/chars.h"
 
-/* Bytes that count as one blank, at @p: their number, or 0. */
+#define N_BLANKS (sizeof(blanks_of) / sizeof(*blanks_of))
+
+/* Bytes that count as one blank. */
+static const struct {
+	uint8_t len;
+	uint8_t byte[6];
+} blanks_of[] = {
+	{6, {0xc3, 0xaf, 0xc2, 0xbf, 0xc2, 0xbd}}, /* U+FFFD twice encoded */
+	{4, {0xc3, 0x82, 0xc2, 0xa0}},		   /* U+00A0 twice encoded */
+	{3, {0xef, 0xbf, 0xbd}},		   /* U+FFFD */
+	{3, {0xe2, 0x80, 0xaf}},		   /* U+202F */
+	{3, {0xe2, 0x80, 0x87}},		   /* U+2007 */
+	{3, {0xef, 0xbb, 0xbf}},		   /* byte order mark */
+	{2, {0xc2, 0xa0}},			   /* U+00A0 */
+	{1, {0xa0}},				   /* the same in Latin-1 */
+};
+
+/* Those at @p: their number, or 0. */
 static unsigned blank_bytes(const uint8_t *p, const uint8_t *end)
 {
-	static const struct {
-		uint8_t len;
-		uint8_t byte[6];
-	} of[] = {
-		{6, {0xc3, 0xaf, 0xc2, 0xbf, 0xc2, 0xbd}}, /* U+FFFD twice encoded */
-		{4, {0xc3, 0x82, 0xc2, 0xa0}},		   /* U+00A0 twice encoded */
-		{3, {0xef, 0xbf, 0xbd}},		   /* U+FFFD */
-		{3, {0xe2, 0x80, 0xaf}},		   /* U+202F */
-		{3, {0xe2, 0x80, 0x87}},		   /* U+2007 */
-		{3, {0xef, 0xbb, 0xbf}},		   /* byte order mark */
-		{2, {0xc2, 0xa0}},			   /* U+00A0 */
-		{1, {0xa0}},				   /* the same in Latin-1 */
-	};
-
 	if (*p < 0x20 || *p == 0x7f)
 		return 1;
 	if (*p < 0x80)
 		return 0;
-	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
-		if (end - p >= of[i].len && !memcmp(p, of[i].byte, of[i].len))
-			return of[i].len;
+	for (size_t i = 0; i < N_BLANKS; i++)
+		if (end - p >= blanks_of[i].len && !memcmp(p, blanks_of[i].byte, blanks_of[i].len))
+			return blanks_of[i].len;
 	return 0;
 }
 
@@ -143,6 +146,59 @@ static size_t decode(char *p, size_t len, bool all)
 	return to - p;
 }
 
+/* Whether more bytes must follow the @n at @b, so that they are a character, or one blank. */
+static bool begins_character(const uint8_t *b, unsigned n)
+{
+	unsigned i = 1;
+
+	while (i < n && b[i] >> 6 == 2)
+		i++;
+	if (i == n && utf8_bytes(b[0]) > n)
+		return true;
+	for (i = 0; i < N_BLANKS; i++)
+		if (blanks_of[i].len > n && !memcmp(b, blanks_of[i].byte, n))
+			return true;
+	return false;
+}
+
+/* What a soft break has split, at the end of a coded line: the length of "=C3=AF", or 0. */
+static size_t split_character(const char *line, const char *end)
+{
+	uint8_t b[TRANSPORT_HELD];
+
+	for (unsigned n = sizeof(b); n; n--) {
+		const char *p = end - 3 * n;
+		unsigned i = 0;
+
+		if (end - line < 3 * (ptrdiff_t)n)
+			continue;
+		while (i < n && coded(p + 3 * i, end) >= 0) {
+			b[i] = (uint8_t)coded(p + 3 * i, end);
+			i++;
+		}
+		if (i == n && begins_character(b, n))
+			return 3 * n;
+	}
+	return 0;
+}
+
+/* Whether a line ends in the = of a soft break: on its way it may have got blanks behind
+ * (RFC 2045, 6.7). Returns the =, or @end. */
+static const char *soft_break(const struct transport *t, const char *line, const char *end)
+{
+	const char *e = end;
+
+	while (e > line && is(e[-1], CHAR_BLANK))
+		e--;
+	if (e == line || e[-1] != '=')
+		return end;
+	e--;
+	if (end - e > 1 && (e == line || is(e[-1], CHAR_BLANK)) && !t->quoted_printable &&
+	    !shows_code(line, e))
+		return end; /* "msr_write 174 = " */
+	return e;
+}
+
 /* "[ 8123.440112] ", perhaps with a caller "[  T812]"; returns behind it, or @p. */
 static const char *log_prefix(const char *p, const char *end)
 {
@@ -189,11 +245,22 @@ static const char *front(const char *p, const char *end)
 	return p;
 }
 
+/* Puts what the line before held of a character in front of this one. */
+static const char *put_held(struct transport *t, const char *line, const char **end)
+{
+	size_t len = *end - line;
+
+	memmove(t->line + t->n_held, line, len);
+	memcpy(t->line, t->held, t->n_held);
+	*end = t->line + t->n_held + len;
+	return t->line;
+}
+
 void transport_undo(struct transport *t, const char *line, size_t len, struct clean_line *out)
 {
-	const char *end = line + len;
+	const char *end = line + len, *stop;
 	const char *from;
-	bool equals;
+	bool equals, held = t->n_held;
 
 	while (end > line && end[-1] == '\r')
 		end--;
@@ -203,11 +270,19 @@ void transport_undo(struct transport *t, const char *line, size_t len, struct cl
 		line = t->line;
 		end = line + blanks(t->line, len);
 	}
-	out->soft = end > line && end[-1] == '=';
-	if (out->soft)
-		end--;
+	if (held)
+		line = put_held(t, t->open ? line : front(line, end), &end);
+	t->n_held = 0;
+	stop = soft_break(t, line, end);
+	out->soft = stop != end;
+	end = stop;
 	equals = shows_code(line, end);
 	if (equals || (t->quoted_printable && memchr(line, '=', end - line))) {
+		if (out->soft) {
+			t->n_held = split_character(line, end);
+			end -= t->n_held;
+			memcpy(t->held, end, t->n_held);
+		}
 		len = end - line;
 		if (line != t->line)
 			memcpy(t->line, line, len);
@@ -218,9 +293,9 @@ void transport_undo(struct transport *t, const char *line, size_t len, struct cl
 	}
 	/* a soft break splits what is one line, so that what follows has nothing in front */
 	from = line;
-	if (!t->open)
+	if (!t->open && !held)
 		line = front(line, end);
-	t->open = out->soft && line == from;
+	t->open = out->soft && (held ? t->open : line == from);
 	while (end > line && is(end[-1], CHAR_BLANK) && !out->soft)
 		end--;
 	out->at = line;

@@ -7,11 +7,15 @@
 
 #include "traces/host/source.h"
 
+#define TRANSPORT_HELD 5 /* bytes of the longest blank, less one */
+
 /* What mail, terminals and logs did to a line, undone. */
 struct transport {
 	bool quoted_printable; /* the text was seen to be */
 	bool open;	       /* the line before ended in a = and had nothing in front */
-	char line[SOURCE_MAX_LINE + 16];
+	size_t n_held;
+	char held[3 * TRANSPORT_HELD]; /* "=C3=AF" of a character that a soft break has split */
+	char line[SOURCE_MAX_LINE + 3 * TRANSPORT_HELD + 1];
 };
 
 struct clean_line {

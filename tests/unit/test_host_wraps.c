@@ -171,7 +171,8 @@ static void test_perf(void)
 		ENTRY_LINE "\tffffffffc0a1b2c3 vmx_vcpu_run+0x123 ([kvm_intel])\n"
 			   "\t    7f3a5a2b ioctl+0x1b (/usr/lib/libc.so.6)\n"
 			   "\t    7f3a5a2d std::pair<int, long>::pair() (/usr/bin/vmm)\n"
-			   "\t    7f3a5a2c [unknown] ([unknown])\n\n" FPU_LINE;
+			   "\t       fdd6b __GI___ioctl+0x3b (/usr/lib/libc.so.6)\n"
+			   "\t           0 [unknown] ([unknown])\n\n" FPU_LINE;
 
 	gives(ENTRY_LINE "  vmm  8 [002]     1.000003: PERF_RECORD_LOST lost 17\n" FPU_LINE,
 	      ENTRY "loss 2 17 0\n" FPU, NONE);
@@ -186,7 +187,8 @@ static void test_perf(void)
 	gives(ENTRY_LINE "and PERF_RECORD_LOST is what perf says\n", ENTRY, UNKNOWN(1));
 	gives(chain, ENTRY FPU, NONE);
 	CU_ASSERT_EQUAL(seen.result.counts.stack_traces, 1);
-	CU_ASSERT_EQUAL(seen.result.counts.stack_lines, 4);
+	CU_ASSERT_EQUAL(seen.result.counts.stack_lines, 5);
+	gives(ENTRY_LINE "a fault (see above)\nadd kvm_exit (twice)\n", ENTRY, UNKNOWN(2));
 	gives(ENTRY_LINE "c0a1b2c3 info2 0x0 intr_info 0x0 reason KVM_EXIT_MMIO (6)\n", ENTRY,
 	      UNKNOWN(1));
 	gives("\tffffffffc0a1b2c3 vmx_vcpu_run+0x123 ([kvm_intel])\n" ENTRY_LINE, ENTRY,

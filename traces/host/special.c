@@ -124,12 +124,16 @@ static bool perf_record_lost(const char *line, const char *end, struct special_l
 	return true;
 }
 
-/* "ffffffff81a0b2c4 kvm_exit+0x1a ([kernel.kallsyms])": an address, a symbol, where it is. */
+/*
+ * "ffffffff81a0b2c4 kvm_exit+0x1a ([kernel.kallsyms])": an address, a symbol, where it is.
+ * Addresses within a file are short ("fdd6b", "0"): those need an offset, or "[unknown]".
+ */
 static bool chain(const char *p, const char *end, struct special_line *s)
 {
 	const char *q = skip(p, end, CHAR_HEX), *symbol;
+	size_t digits = q - p;
 
-	if (q - p < 6 || q - p > 16 || end - q < 4 || *q != ' ' || end[-1] != ')' ||
+	if (digits > 16 || end - q < 4 || *q != ' ' || end[-1] != ')' ||
 	    (!is(q[1], CHAR_NAME) && q[1] != '[') || is(q[1], CHAR_DIGIT))
 		return false;
 	symbol = q + 1;
@@ -139,6 +143,9 @@ static bool chain(const char *p, const char *end, struct special_line *s)
 	    !memchr(symbol, '<', q - symbol))
 		return false;
 	if (!memmem(q, end - q, " (", 2))
+		return false;
+	if (digits < 6 && !memmem(symbol, end - symbol, "+0x", 3) &&
+	    !equals(symbol, q, "[unknown]"))
 		return false;
 	s->what = SPECIAL_CHAIN;
 	return true;

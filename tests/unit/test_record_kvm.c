@@ -40,17 +40,20 @@ static void say(const char *what, int err)
 struct report {
 	uint64_t n, map[MAX_ROUNDS][WORDS];
 	uint64_t must, missing, maybe, beside, full;
+	bool by_time; /* the machine says how many: those above are added to the last */
 };
 
 static int keep_round(void *ctx, const struct kvm_round *r)
 {
 	struct report *to = ctx;
 	const struct kvm_slot_report *s = &r->slots[0];
+	uint64_t at = r->number < MAX_ROUNDS ? r->number : MAX_ROUNDS - 1;
 
-	if (r->number >= MAX_ROUNDS)
+	if (at != r->number && !to->by_time)
 		return KVMSIM_EINVAL;
-	memcpy(to->map[r->number], s->reported, sizeof(to->map[0]));
-	to->n = r->number + 1;
+	for (unsigned w = 0; w < WORDS; w++)
+		to->map[at][w] |= s->reported[w];
+	to->n = at + 1;
 	if (!r->number)
 		return 0;
 	to->must += s->must;
@@ -379,7 +382,7 @@ static void one_beside(const struct protocol *p, bool thp)
 	memset(&real, 0, sizeof(real));
 	live_open(&l, 40, 3, 2);
 	set_protocol(&l.o, p);
-	l.o.warm = true;
+	l.o.warm = real.by_time = true;
 	l.o.thp = l.o.guest_2m = thp;
 	l.o.every_us = 2000;
 	l.o.ctx = &real;
@@ -388,10 +391,9 @@ static void one_beside(const struct protocol *p, bool thp)
 	EQ(real.missing, 0);
 	EQ(real.beside, 0);
 	CU_ASSERT_TRUE(real.n >= 2);
-	for (uint64_t r = 1; r < real.n; r++) {
+	for (uint64_t r = 1; r < real.n; r++)
 		for (unsigned w = 0; w < WORDS; w++)
 			reported[w] |= real.map[r][w];
-	}
 	/* By the scenario itself: with 4K pages that are mapped, nothing but stores is reported. */
 	live_open(&l, 40, 3, 2);
 	for (unsigned v = 0; v < 2; v++) {

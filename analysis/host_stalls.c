@@ -46,7 +46,8 @@ int host_stalls_finish(struct host_threads *t, struct pending *p, uint64_t end, 
 	return t->sink->stall ? t->sink->stall(t->sink->ctx, s) : 0;
 }
 
-int host_stalls_close(struct host_threads *t, struct thread *th)
+int host_stalls_close(struct host_threads *t, struct thread *th, uint64_t end, int64_t cpu,
+		      bool open)
 {
 	struct pending *all[3 + HOST_LOCK_NESTED] = {&th->ring, &th->halt, &th->off};
 	int err = 0;
@@ -54,8 +55,8 @@ int host_stalls_close(struct host_threads *t, struct thread *th)
 	for (int i = 0; i < HOST_LOCK_NESTED; i++)
 		all[3 + i] = &th->lock[i];
 	for (int i = 0; !err && i < 3 + HOST_LOCK_NESTED; i++) {
-		all[i]->stall.open = true;
-		err = host_stalls_finish(t, all[i], t->totals.last, -1);
+		all[i]->stall.open = open;
+		err = host_stalls_finish(t, all[i], end, cpu);
 	}
 	return err;
 }

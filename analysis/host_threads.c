@@ -115,12 +115,12 @@ static int end_segment(struct host_threads *t, struct thread *th, uint64_t time,
 	return t->sink->segment(t->sink->ctx, &s);
 }
 
-/* It goes on open to the end of what is known. */
-static int forget(struct host_threads *t, struct thread *th)
+/* At @end, on @cpu; @open: it goes on, but that is all that is known. */
+static int forget(struct host_threads *t, struct thread *th, uint64_t end, int64_t cpu, bool open)
 {
-	int err = end_segment(t, th, t->totals.last, -1, false, true);
+	int err = end_segment(t, th, end, cpu, false, open);
 
-	err = err ? err : host_stalls_close(t, th);
+	err = err ? err : host_stalls_close(t, th, end, cpu, open);
 	if (!err && t->sink->gap && th->pub.kvm_records && th->gap.end > th->gap.begin) {
 		th->gap.who = th->pub.who;
 		err = t->sink->gap(t->sink->ctx, &th->gap);
@@ -143,7 +143,7 @@ static int get_thread(struct host_threads *t, const struct host_event *e, bool m
 	if (!th && make) {
 		if (HASH_COUNT(t->by_tid) >= HOST_MAX_THREADS) {
 			t->totals.forgotten++;
-			err = forget(t, t->oldest);
+			err = forget(t, t->oldest, t->totals.last, -1, true);
 			if (err)
 				return err;
 		}
@@ -212,6 +212,17 @@ static int goes_away(struct host_threads *t, struct thread *th, const struct hos
 	return enter(t, th, e, HOST_OFF, detail, true);
 }
 
+/* The thread that has ended, and is switched away from for good; its number is free for another. */
+static struct thread *ended(struct host_threads *t, const struct host_event *e)
+{
+	uint64_t state = host_has(e, HOST_F_prev_state) ? e->v[HOST_F_prev_state] : 0;
+
+	if (e->id != HOST_sched_switch || (state != 'Z' && state != 'X' && state != 'x') ||
+	    !host_has(e, HOST_F_prev_pid))
+		return NULL;
+	return host_thread_find(t, (int64_t)e->v[HOST_F_prev_pid]);
+}
+
 static int on_switch(struct host_threads *t, const struct host_event *e)
 {
 	struct thread *prev = NULL, *next = NULL;
@@ -225,7 +236,8 @@ static int on_switch(struct host_threads *t, const struct host_event *e)
 		return 0;
 	if (prev) {
 		err = came_back(t, prev, e, false);
-		err = err ? err : goes_away(t, prev, e);
+		if (!err && prev != ended(t, e))
+			err = goes_away(t, prev, e);
 	}
 	if (!err && next)
 		err = came_back(t, next, e, true);
@@ -344,6 +356,7 @@ int host_threads_event(struct host_threads *t, const struct host_event *e)
 {
 	bool contention = e->id == HOST_contention_begin || e->id == HOST_contention_end;
 	struct host_threads_totals *all = &t->totals;
+	struct thread *dead;
 	int err = 0;
 
 	t->current = NULL;
@@ -360,10 +373,12 @@ int host_threads_event(struct host_threads *t, const struct host_event *e)
 			err = host_stalls_reset(t, e);
 	}
 	/* 0 is the idle task of every CPU; -1: there is no column */
-	if (err || e->tid <= 0)
-		return err;
-	err = get_thread(t, e, is_kvm(e) || contention);
-	return err || !t->current ? err : own_record(t, t->current, e);
+	if (!err && e->tid > 0)
+		err = get_thread(t, e, is_kvm(e) || contention);
+	if (!err && t->current)
+		err = own_record(t, t->current, e);
+	dead = err || e->time_ns == HOST_NO_TIME ? NULL : ended(t, e);
+	return dead ? forget(t, dead, e->time_ns, e->cpu, false) : err;
 }
 
 /* ---- life ---- */
@@ -384,7 +399,7 @@ int host_threads_end(struct host_threads *t)
 	int err = 0;
 
 	while (!err && t->oldest)
-		err = forget(t, t->oldest);
+		err = forget(t, t->oldest, t->totals.last, -1, true);
 	return err;
 }
 

@@ -10,7 +10,8 @@
 /*
  * The threads of a host's trace: which vCPU each is, what it is doing, what it stands still for and
  * who ends that. Fed event by event, in constant memory: at most HOST_MAX_THREADS are known at a
- * time; the one that was silent for longest makes room.
+ * time; the one that was silent for longest makes room. One that ends (sched_switch from Z or X) is
+ * forgotten: its number may become another's.
  *
  * A thread is a vCPU's when a record of its own printed the number: the last one counts, never the
  * CPU or the comm. What an interval tells that a loss lies in is that it cannot be told: a loss on

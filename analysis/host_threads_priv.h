@@ -76,7 +76,8 @@ int host_stalls_on(struct host_threads *t, struct thread *th, const struct host_
 void host_stalls_begin(struct host_threads *t, struct thread *th, struct pending *p,
 		       enum host_stall_kind kind, const struct host_event *e);
 int host_stalls_finish(struct host_threads *t, struct pending *p, uint64_t end, int64_t cpu);
-/* All that go on, as open ones. */
-int host_stalls_close(struct host_threads *t, struct thread *th);
+/* All that go on, at @end; @open: as open ones. */
+int host_stalls_close(struct host_threads *t, struct thread *th, uint64_t end, int64_t cpu,
+		      bool open);
 
 #endif

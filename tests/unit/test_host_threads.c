@@ -170,6 +170,20 @@ static void the_scheduler_covers_states(void)
 	      "7 vcpu 1 halted 400-470 interrupt on 1 at 450\n"
 	      "7 vcpu 1 halted 500-570 by 9 at 550\n"
 	      "7 vcpu 1 slept 610-630 interrupt on 2 at 620\n");
+	/* a thread that ends sleeps no more; its number is free for one that is no vCPU yet */
+	check(SEGMENTS | STALLS | GAPS,
+	      "q 7 0 100 kvm_exit r=io vcpu=1\n"
+	      "q 7 0 110 sched_switch prev_pid=7 prev_state=Z next_pid=33\n"
+	      "q 8 1 120 kvm_exit r=hlt vcpu=2\n"
+	      "i 0 1 130 sched_switch prev_pid=8 prev_state=X next_pid=0\n"
+	      "z 7 0 140 kvm_fpu\n"
+	      "z 7 0 150 sched_switch prev_pid=7 prev_state=S next_pid=33\n"
+	      "x 33 0 500 sched_switch prev_pid=33 prev_state=R next_pid=7\n",
+	      "7 host IO 100-110\n"
+	      "7 gap 100-110 line 2\n"
+	      "8 halted HLT 120-130\n"
+	      "8 vcpu 2 halted 120-130 unseen\n"
+	      "7 gap 140-150 line 6\n");
 	/* it runs again, as its own record says, but nobody saw it come back */
 	check(SEGMENTS | STALLS,
 	      "q 7 0 100 kvm_exit r=io vcpu=1\n"

@@ -21,7 +21,7 @@ bool cells_is(const char *path)
 		fclose(f);
 	if (!f || cli_read_file(path, &text, &len))
 		return false;
-	found = strstr(text, "\n[cells]\n");
+	found = !strncmp(text, "[cells]\n", 8) || strstr(text, "\n[cells]\n");
 	free(text);
 	return found;
 }

@@ -23,7 +23,7 @@ bool gain_is(const char *path)
 		fclose(f);
 	if (!f || cli_read_file(path, &text, &len))
 		return false;
-	found = strstr(text, "\n[gain]\n");
+	found = !strncmp(text, "[gain]\n", 7) || strstr(text, "\n[gain]\n");
 	free(text);
 	return found;
 }

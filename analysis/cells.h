@@ -35,11 +35,11 @@
  *	kind	modelled; derived: from other rows, or from a recording; out: of scope
  *	options	of the run; "{x}" stands for the number that the row's x begins with
  *	base	of a gain: the options of the run that it is over
- *	quantity	rate; time (of a given work), task-time (of a given work of each of x tasks);
- *gain (of rates, in percent); of a derived row "gain A B": of the rows of policies A over B at the
- *same series, metric's rows and x; "mean": the geometric mean of its series' and policy's rows;
- *"hold N": percent of dbench's recorded holds below N instructions fit	yes: a number was fitted to
- *the row note	why, for people
+ *	quantity	rate; time (of a given work), task-time (of a given work of each of x
+ *tasks); gain (of rates, in percent); of a derived row "gain A B": of the rows of policies A over B
+ *at the same series, metric's rows and x; "mean": the geometric mean of its series' and policy's
+ *rows; "hold N": percent of dbench's recorded holds below N instructions fit	yes: a number was
+ *fitted to the row note	why, for people
  *
  * What is judged are ratios: of two policies at the same x, of each x to the least, of a gain to
  * none. Values of a series and metric are scaled by one factor, so that the first row agrees.

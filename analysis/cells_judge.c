@@ -11,9 +11,14 @@ static bool told(const struct cell_row *r)
 	return r->run->kind == CELL_MODELLED && r->predicted > 0;
 }
 
+static bool same(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
 static bool one_series(const struct cell_row *a, const struct cell_row *b)
 {
-	return !strcmp(a->series, b->series) && !strcmp(a->metric, b->metric);
+	return same(a->series, b->series) && same(a->metric, b->metric);
 }
 
 /* Measured, as what is predicted: more is better. */

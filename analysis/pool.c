@@ -121,8 +121,13 @@ int pool_run(const struct pool *p, const struct kvmsim_errsink *errors)
 	struct worker *w = calloc(workers + 1, sizeof(*w));
 	void *result = malloc(p->bytes);
 	struct end e;
-	int err = w && result ? 0 : kvmsim_err(errors, KVMSIM_ENOMEM, "out of memory");
+	int err = 0;
 
+	if (!w || !result) {
+		free(w);
+		free(result);
+		return kvmsim_err(errors, KVMSIM_ENOMEM, "out of memory");
+	}
 	while (!err && started < workers) {
 		if (start(p, w, started, workers))
 			started++;

@@ -167,8 +167,11 @@ int sweep_run(const struct sweep_opts *o, struct sweep *out)
 	int err = 0;
 
 	*out = (struct sweep){.opts = o, .n_points = n, .point = calloc(n, sizeof(*out->point))};
-	if (!p || !changed || !out->point)
-		err = kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "out of memory");
+	if (!p || !changed || !out->point) {
+		free(p);
+		free(changed);
+		return kvmsim_err(&cli_errors, KVMSIM_ENOMEM, "out of memory");
+	}
 	for (size_t i = 0; !err && i < runs; i++) {
 		struct sweep_point *point = &out->point[i / o->n_policies];
 
@@ -185,8 +188,7 @@ int sweep_run(const struct sweep_opts *o, struct sweep *out)
 	for (size_t i = 0; !err && i < n; i++)
 		err = judge_point(o, &out->point[i]);
 	err = err ? err : find_swaps(out);
-	if (p)
-		overcommit_points_free(p, runs);
+	overcommit_points_free(p, runs);
 	free(p);
 	free(changed);
 	return err;

@@ -149,7 +149,7 @@ static int micro(struct guest_thread *g, void *arg)
 static int micro_start(struct smp_load *l)
 {
 	uint64_t n = l->param[MICRO_TASKS] ? l->param[MICRO_TASKS] : smp_load_vcpus(l);
-	uint64_t locks = l->param[LOCKS];
+	uint64_t locks = l->param[LOCKS] ? l->param[LOCKS] : 1;
 	struct micro *m = smp_load_alloc(l, n, sizeof(*m));
 	struct guest_mutex **mutex = smp_load_alloc(l, locks, sizeof(struct guest_mutex *));
 	int err = m && mutex ? 0 : KVMSIM_ENOMEM;

@@ -56,8 +56,8 @@ static uint32_t class_of(struct lock_set *set, const struct lock_row *row, bool 
 	for (size_t i = 0; i < set->n_classes; i++) {
 		const struct lock_set_class *c = &set->classes[i];
 
-		if (!strcmp(c->caller, row->caller) && !strcmp(c->symbol, row->symbol) &&
-		    !!c->locks == shared)
+		if (c->caller && c->symbol && !strcmp(c->caller, row->caller) &&
+		    !strcmp(c->symbol, row->symbol) && !!c->locks == shared)
 			return (uint32_t)i;
 	}
 	/* Room for two of each row was made. */
@@ -73,7 +73,7 @@ static void classify(struct lock_set *set, struct lock_row *row)
 	row->own = row->shared = LOCK_SET_NONE;
 	row->share = row->taken ? (uint64_t)((unsigned __int128)shared * ONE / row->taken) : 0;
 	row->nested_share =
-		row->nested == row->taken
+		row->nested >= row->taken
 			? UINT64_MAX
 			: (uint64_t)(((unsigned __int128)row->nested << 64) / row->taken);
 	if (shared < row->taken) {

@@ -33,17 +33,18 @@ enum { TASKS, HOLD, GAP, PAIRS, LOCKS };
 
 static int spin_start(struct smp_load *l)
 {
+	const uint64_t locks = l->param[LOCKS] ? l->param[LOCKS] : 1;
 	static const struct smp_lock_class class = {"spin-micro", "spin_task"};
 	uint32_t vcpus = smp_load_vcpus(l), n = l->param[TASKS] ? (uint32_t)l->param[TASKS] : vcpus;
 	struct spin_task *t = smp_load_alloc(l, n, sizeof(*t));
-	struct smp_lock *lock = smp_load_alloc(l, l->param[LOCKS], sizeof(*lock));
+	struct smp_lock *lock = smp_load_alloc(l, locks, sizeof(*lock));
 	int err = t && lock ? 0 : KVMSIM_ENOMEM;
 
-	for (uint64_t i = 0; !err && i < l->param[LOCKS]; i++)
+	for (uint64_t i = 0; !err && i < locks; i++)
 		err = smp_load_lock(l, &lock[i], &class);
 	for (uint32_t i = 0; !err && i < n; i++) {
 		t[i] = (struct spin_task){.load = l,
-					  .lock = &lock[i % l->param[LOCKS]],
+					  .lock = &lock[i % locks],
 					  .hold = l->param[HOLD],
 					  .gap = l->param[GAP],
 					  .pairs = l->param[PAIRS]};

@@ -113,7 +113,7 @@ static uint64_t spread(const struct env *e, const struct group *local, const str
 static uint64_t find_imbalance(struct env *e, struct group *busiest)
 {
 	uint32_t size = group_size(e->s, e->level), all = domain_size(e->s, e->level);
-	uint32_t first = e->dst->cpu / all * all;
+	uint32_t first = all == e->s->opts.cpus ? 0 : llc_of(e->s, e->dst->cpu) * all;
 	struct group local = {0};
 	uint64_t total = 0, avg;
 
@@ -122,7 +122,7 @@ static uint64_t find_imbalance(struct env *e, struct group *busiest)
 
 		measure(e, &g);
 		total += g.load;
-		if (e->dst->cpu / size * size == i)
+		if (e->dst->cpu - i < size) /* unsigned: not before it either */
 			local = g;
 		else if (busier(&g, busiest))
 			*busiest = g;

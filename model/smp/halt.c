@@ -84,11 +84,9 @@ static void adapt(struct smp_vcpu *v, uint64_t halted_ns)
 {
 	const uint64_t most = v->vm->opts.halt_poll_ns;
 
-	if (!most)
-		v->halt_poll_ns = 0;
-	else if (halted_ns <= v->halt_poll_ns)
-		; /* the poll was long enough */
-	else if (v->halt_poll_ns && halted_ns > most)
+	if (most && halted_ns <= v->halt_poll_ns)
+		return; /* the poll was long enough */
+	if (!most || (v->halt_poll_ns && halted_ns > most))
 		v->halt_poll_ns = 0;
 	else if (v->halt_poll_ns < most && halted_ns < most)
 		v->halt_poll_ns =

@@ -147,7 +147,6 @@ int spin_wait(struct smp_vcpu *v, struct spinner *s, uint64_t loops)
 		r = spin_until(v, s, until);
 		if (r <= 0)
 			continue;
-		r = 0;
 		if (seen(s, task_now(t))) {
 			vcpu_arm(v); /* what else there is may still come */
 			return 1;

@@ -213,7 +213,7 @@ static int spin_on_owner(struct guest_thread *g, struct guest_mutex *m)
 /* [running] mutex_optimistic_spin(): 1 got it, 0 not. Who has slept needs not queue. */
 static int optimistic_spin(struct guest_thread *g, struct guest_mutex *m, bool slept)
 {
-	struct osq_node node;
+	struct osq_node node = {0};
 	int got, r;
 
 	if (!m->spin)

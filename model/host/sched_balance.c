@@ -127,7 +127,7 @@ static uint64_t find_imbalance(struct env *e, struct group *busiest)
 		else if (busier(&g, busiest))
 			*busiest = g;
 	}
-	avg = total / all;
+	avg = total / (all ? all : 1);
 	if (!busiest->weight || local.type > busiest->type)
 		return 0;
 	e->unit = MOVE_THREADS;

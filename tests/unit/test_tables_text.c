@@ -210,8 +210,42 @@ static void test_broken(void)
 	CU_ASSERT(rows <= widths * 9);
 }
 
+/* A terminal's last column was behind a "=", or in front of one. */
+static void test_broken_at_equals(void)
+{
+	static const char text[] =
+		"cloud-hypervisor:   9.118204s: <vmm> DEBUG:vmm/src/lib.rs:1288 -- Precopy: iter=\n"
+		"0 total=64MiB curr=64MiB bw=32.00MiB/s transfer=2.00s overhead=0ms elapsed=2.01s\n"
+		" est_downtime=0ms avg_bw=31.84MiB/s\n"
+		"cloud-hypervisor:  12.330917s: <vmm> DEBUG:vmm/src/lib.rs:1288 -- Precopy: ite\n"
+		"r=1 total=96MiB curr=32MiB bw=32.00MiB/s transfer=1.00s overhead=7ms est_downt\n"
+		"ime=8ms elapsed=3.13s avg_bw=31.84MiB/s\n";
+	char path[] = "/tmp/kvmsim-test-tables-XXXXXX";
+	int fd = mkstemp(path);
+	const struct host_sink nothing = {0};
+	struct host_opts opts = {0};
+	struct host_result r = {0};
+	struct tables t;
+
+	CU_ASSERT_FATAL(fd >= 0 && write(fd, text, sizeof(text) - 1) == sizeof(text) - 1);
+	CU_ASSERT_EQUAL_FATAL(tables_init(&t), 0);
+	opts.tables = &t;
+	CU_ASSERT_EQUAL(host_read(path, &opts, &nothing, NULL, &r), 0);
+	CU_ASSERT_EQUAL(r.counts.unknown_lines, 0);
+	CU_ASSERT_EQUAL(r.counts.damaged_lines, 0);
+	CU_ASSERT_EQUAL_FATAL(t.n_rounds, 2);
+	CU_ASSERT_EQUAL(t.round[0].iter, 0);
+	CU_ASSERT_EQUAL(t.round[0].elapsed_s.value, 201);
+	CU_ASSERT_EQUAL(t.round[1].iter, 1);
+	CU_ASSERT_EQUAL(t.round[1].est_downtime_ms, 8);
+	tables_free(&t);
+	unlink(path);
+	close(fd);
+}
+
 static CU_TestInfo tests[] = {{"wrapped at every width", test_wrapped},
 			      {"quoted, too", test_quoted},
 			      {"broken by a terminal at every width", test_broken},
+			      {"broken behind an equals sign", test_broken_at_equals},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("test_tables_text", tests)

@@ -137,7 +137,8 @@ static enum text_match clean_with(struct text *t, const struct clean_line *next,
 	memcpy(t->trial + n + add, next->at, next->len);
 	text_look(t, t->trial, n + add + next->len, last && !next->soft, &with);
 	if (with.what == LOOK_TABLE && was->what == LOOK_TABLE &&
-	    with.table.class == was->table.class && !with.table.damaged && !with.table.note)
+	    with.table.class == was->table.class && !with.table.note &&
+	    (!with.table.damaged || (!add && with.match == TEXT_CUT))) /* it may be cut in a unit */
 		return with.match;
 	return with.what == LOOK_RECORD && (!with.damaged || with.any) && !t->r.note ? with.match
 										     : TEXT_NO;
@@ -246,6 +247,8 @@ int text_join(struct text *t, const struct clean_line *c, const struct source_li
 			t->pending_vague |= how == VAGUE;
 			return 1;
 		}
+		if (t->pending_soft && try_join(t, c, "=", false, &was, &own, raw, last))
+			return 1;
 	}
 	return text_flush(t, false);
 }

@@ -58,9 +58,11 @@ static enum got field(struct parsed *p, struct host_text w, bool last)
 	return OTHER;
 }
 
-/* "9.118204s:", "<vmm>", "DEBUG:vmm/src/lib.rs:1288", "--", "Precopy:" */
+/* "9.118204s:", "<vmm>", "DEBUG:vmm/src/lib.rs:1288", "--", "Precopy:", "iter="; of the last two
+ * the beginning, where a terminal wrapped it. */
 static bool prefix_word(struct host_text w, size_t i)
 {
+	static const char *const words[] = {"Precopy:", "iter="};
 	struct decimal d;
 
 	switch (i) {
@@ -70,8 +72,10 @@ static bool prefix_word(struct host_text w, size_t i)
 		return *w.at == '<' && w.at[w.len - 1] == '>';
 	case 2:
 		return memmem(w.at, w.len, ".rs:", 4);
+	case 3:
+		return text_is(w, "--");
 	default:
-		return text_is(w, i == 3 ? "--" : "Precopy:");
+		return i < 6 && w.len <= strlen(words[i - 4]) && !memcmp(w.at, words[i - 4], w.len);
 	}
 }
 
@@ -84,7 +88,7 @@ static bool prefix(struct host_text t)
 		return false;
 	scan_line(&s, t.at, t.len);
 	for (size_t i = 1; i < s.n; i++)
-		if (i > 5 || !prefix_word(s.w[i], i - 1))
+		if (!prefix_word(s.w[i], i - 1))
 			return false;
 	return s.n > 2 && text_is(s.w[0], "cloud-hypervisor:");
 }

@@ -50,7 +50,9 @@ static uint32_t group_size(const struct sched *s, uint32_t level)
 
 static uint32_t domain_size(const struct sched *s, uint32_t level)
 {
-	return level || s->opts.cpus_per_llc == 1 ? s->opts.cpus : s->opts.cpus_per_llc;
+	uint32_t n = level || s->opts.cpus_per_llc == 1 ? s->opts.cpus : s->opts.cpus_per_llc;
+
+	return n ? n : 1; /* never none, which a reader of this file alone cannot know */
 }
 
 static bool machine_wide(const struct sched *s, uint32_t level)
@@ -127,7 +129,7 @@ static uint64_t find_imbalance(struct env *e, struct group *busiest)
 		else if (busier(&g, busiest))
 			*busiest = g;
 	}
-	avg = total / (all ? all : 1);
+	avg = total / all;
 	if (!busiest->weight || local.type > busiest->type)
 		return 0;
 	e->unit = MOVE_THREADS;

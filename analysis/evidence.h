@@ -79,7 +79,8 @@ enum evidence_format { EVIDENCE_TABLE, EVIDENCE_CSV, EVIDENCE_JSON };
 
 /* `kvmsim validate` for evidence: @csv with @recipe, or all that the program comes with when both
  * are NULL; @csv NULL: the file that the recipe names. Of rows that are runs of vCPUs, those with
- * at most @quick (0: the recipe's number, 16 where it has none). Prints on stdout; returns an exit code. */
+ * at most @quick (0: the recipe's number, 16 where it has none). Prints on stdout; returns an exit
+ * code. */
 int evidence_validate(const char *csv, const char *recipe, uint64_t quick,
 		      enum evidence_format format);
 

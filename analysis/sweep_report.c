@@ -44,7 +44,7 @@ static int print_rates(const struct sweep *s)
 {
 	const struct sweep_opts *o = s->opts;
 	struct table *t =
-		table_create("rrrrrrrrrrrrrrrrrrrr" + 20 - o->n_axes - 1 - 2 * (o->n_policies - 1));
+		table_create(&"rrrrrrrrrrrrrrrrrrrr"[20 - o->n_axes - 1 - 2 * (o->n_policies - 1)]);
 	int err;
 
 	if (!t)
@@ -75,7 +75,7 @@ static int print_rates(const struct sweep *s)
 static int print_best(const struct sweep *s)
 {
 	const struct sweep_opts *o = s->opts;
-	struct table *t = table_create("rrllrrlr" + SWEEP_MAX_AXES - o->n_axes);
+	struct table *t = table_create(&"rrllrrlr"[SWEEP_MAX_AXES - o->n_axes]);
 	int err;
 
 	if (!t)

@@ -120,8 +120,7 @@
 	X(lock_line, "contended lock's cache line fetched from another core")                      \
 	X(guarded_line, "line that a guest's lock guards fetched from another core")               \
 	X(tlbi, "TLB invalidation broadcast by the CPU, its turn waited for")                      \
-	X(timer_state, "state of a timer's interrupt set under its lock, where KVM has no "        \
-		       "interrupt controller")                                                     \
+	X(timer_state, "state of a timer's interrupt set under its lock, without an irqchip")      \
 	X(pv_unlock,                                                                               \
 	  "paravirtual lock released: by an atomic operation, and a look for who halts")           \
 	X(ipi, "IPI sent")                                                                         \

@@ -296,6 +296,11 @@ int rounds_judge(const struct tables *t, const struct rounds_goal *goal, struct 
 	if (!r->known)
 		return 0;
 	r->way = go(begin(r), rate_of(&r->fit), r->fit.most, &r->goal);
+	/* of a guest whose later rounds could not be read nothing good is said */
+	if (r->way.converges && !r->migration && precopy_unread(&t->round[t->n_rounds - 1])) {
+		r->known = false;
+		r->unread = true;
+	}
 	if (!r->way.converges)
 		find_needs(r);
 	return 0;

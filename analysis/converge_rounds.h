@@ -64,6 +64,7 @@ struct rounds_result {
 	struct rounds_goal goal;
 	struct rounds_way way;
 	struct rounds_needs needs; /* where it does not converge */
+	bool unread;		   /* rounds behind the last one are damaged: not known for that */
 	bool known;		   /* false: a rate or a bandwidth is missing */
 	char **errors;		   /* impossible values, in words */
 	size_t n_errors;

@@ -31,6 +31,8 @@ static const char *why_unknown(const struct rounds_result *r)
 {
 	if (r->goal.bandwidth <= 0)
 		return "no bandwidth is printed; --bandwidth gives one";
+	if (r->unread)
+		return "rounds behind the last whole one are damaged";
 	return r->migration
 		       ? "no dirty pages rate is printed"
 		       : "what was dirtied in a round is told by the round after it, and there is "

@@ -131,6 +131,29 @@ static void test_converges(void)
 	}
 }
 
+/* A log may end inside of a round; what is lost otherwise may not have been within the goal. */
+static void test_rounds_lost(void)
+{
+	for (int i = 0; i < 4; i++) {
+		struct precopy_round round = {.est_downtime_ms = i == 3 ? 301 : 100,
+					      .cut = i == 0 ? 1 : 2 * (i == 1),
+					      .unread = i >= 2};
+		json_t *j;
+
+		begin();
+		tables.round = &round;
+		tables.n_rounds = 1;
+		given = (struct facts_given){true, 300};
+		j = verdict_of_tables(HOST_KIND_PRECOPY);
+		says(j, "verdict",
+		     i == 0   ? "\"converges\""
+		     : i == 3 ? "\"does not converge\""
+			      : "null");
+		given.has_downtime = false;
+		json_decref(j);
+	}
+}
+
 static void test_runs(void)
 {
 	uint64_t long_list[] = {10, 20, 900}, short_list[] = {11, 18}, slow_list[] = {50, 50};
@@ -207,6 +230,7 @@ int main(void)
 		{"exit storm", test_storm},
 		{"the order of verdicts", test_order},
 		{"converges", test_converges},
+		{"lost rounds", test_rounds_lost},
 		{"two runs", test_runs},
 		{"exit storm in a table", test_table_storm},
 		{"decimals", test_decimals},

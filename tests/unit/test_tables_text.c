@@ -243,9 +243,115 @@ static void test_broken_at_equals(void)
 	close(fd);
 }
 
+/* Reads @text, all of it, as a file. */
+static void read_text(const char *text, size_t len, struct tables *t, struct host_result *r)
+{
+	char path[] = "/tmp/kvmsim-test-tables-XXXXXX";
+	int fd = mkstemp(path);
+	const struct host_sink nothing = {0};
+	struct host_opts opts = {.tables = t};
+
+	*r = (struct host_result){0};
+	CU_ASSERT_FATAL(fd >= 0 && write(fd, text, len) == (ssize_t)len);
+	CU_ASSERT_EQUAL_FATAL(tables_init(t), 0);
+	CU_ASSERT_EQUAL(host_read(path, &opts, &nothing, NULL, r), 0);
+	unlink(path);
+	close(fd);
+}
+
+#define LOGGED(time) "cloud-hypervisor:  " time "s: <vmm> DEBUG:vmm/src/lib.rs:1288 -- Precopy: "
+static const char *const log_lines[] = {
+	(LOGGED("9.118204") "iter=0 total=8192MiB curr=8192MiB bw=2210.55MiB/s transfer=3.71s "
+			    "overhead=0ms est_downtime=0ms elapsed=3.73s avg_bw=2196.25MiB/s"),
+	(LOGGED("12.330917") "iter=1 curr=6198MiB total=14390MiB bw=1988.20MiB/s transfer=3.12s "
+			     "overhead=71ms est_downtime=2804ms elapsed=6.95s "
+			     "avg_bw=2070.50MiB/s"),
+	(LOGGED("115.544120") "iter=12 total=20611MiB curr=6221MiB bw=2001.73MiB/s transfer=3.11s "
+			      "overhead=69ms est_downtime=3129ms elapsed=10.16s "
+			      "avg_bw=2028.64MiB/s"),
+	LOGGED("121.911046") "iter=13 total=33027MiB curr=6205MiB bw=2019.88MiB/s transfer=",
+};
+
+/* Whatever column a terminal broke them at, the rounds are those that were logged, and only the
+ * one that the log ends inside of is damaged. */
+static void test_broken_rounds(void)
+{
+	static const struct precopy_round want[] = {
+		{.iter = 0, .total_mib = 8192, .curr_mib = 8192, .elapsed_s = {373, 2, true}},
+		{1, 14390, 6198, 71, 2804, .elapsed_s = {695, 2, true}},
+		{12, 20611, 6221, 69, 3129, .elapsed_s = {1016, 2, true}},
+	};
+	static const int64_t bw[] = {221055, 198820, 200173};
+
+	for (size_t width = 40; width <= 120; width++) {
+		struct host_result r;
+		struct tables t;
+		size_t len;
+		char *text;
+		FILE *f = open_memstream(&text, &len);
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		for (size_t i = 0; i < sizeof(log_lines) / sizeof(*log_lines); i++)
+			put_broken(f, log_lines[i], width);
+		CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
+		read_text(text, len - 1, &t, &r);
+		CU_ASSERT_EQUAL(r.counts.unknown_lines, 0);
+		CU_ASSERT_EQUAL(r.counts.damaged_lines, 1);
+		CU_ASSERT_EQUAL(r.counts.rejoined_records, 3);
+		CU_ASSERT_EQUAL_FATAL(t.n_rounds, 3);
+		for (size_t i = 0; i < 3; i++) {
+			const struct precopy_round *x = &t.round[i], *y = &want[i];
+
+			CU_ASSERT(x->iter == y->iter && x->total_mib == y->total_mib &&
+				  x->curr_mib == y->curr_mib && x->overhead_ms == y->overhead_ms &&
+				  x->est_downtime_ms == y->est_downtime_ms);
+			CU_ASSERT_EQUAL(x->elapsed_s.value, y->elapsed_s.value);
+			CU_ASSERT_EQUAL(x->bw_mib_s.value, bw[i]);
+		}
+		CU_ASSERT_EQUAL(t.round[2].cut, 1);
+		CU_ASSERT_FALSE(precopy_unread(&t.round[2]));
+		tables_free(&t);
+		free(text);
+	}
+}
+
+/* Rounds of which a line is missing, or with a blank inside of a number, are damaged, and said to
+ * be behind the last one that is whole. */
+static void test_rounds_unread(void)
+{
+	static const char no_middle[] =
+		"Precopy: iter=0 total=64MiB curr=64MiB bw=32.00MiB/s transfer=2.00s overhead=0ms "
+		"est_downtime=0ms elapsed=2.01s avg_bw=31.84MiB/s\n"
+		"Precopy: iter=1 total=96MiB cu\n"
+		"\n"
+		"transfer=1.00s overhead=7ms est_downtime=812ms elapsed=3.13s avg_bw=31.84MiB/s\n";
+	static const char blank[] =
+		"Precopy: iter=0 total=64MiB curr=64MiB bw=32.00MiB/s transfer=2.00s overhead=0ms "
+		"est_downtime=0ms elapsed=2.01s avg_bw=31.84MiB/s\n"
+		"Precopy: iter=1 total=9 6MiB curr=32MiB bw=32.00MiB/s transfer=1.00s overhead=7ms "
+		"est_downtime=812ms elapsed=3.13s avg_bw=31.84MiB/s\n";
+	struct host_result r;
+	struct tables t;
+
+	read_text(no_middle, sizeof(no_middle) - 1, &t, &r);
+	CU_ASSERT_EQUAL(r.counts.damaged_lines, 2);
+	CU_ASSERT_EQUAL_FATAL(t.n_rounds, 1);
+	CU_ASSERT_EQUAL(t.round[0].cut, 1);
+	CU_ASSERT_EQUAL(t.round[0].unread, 1);
+	CU_ASSERT(precopy_unread(&t.round[0]));
+	tables_free(&t);
+	read_text(blank, sizeof(blank) - 1, &t, &r);
+	CU_ASSERT_EQUAL(r.counts.damaged_lines, 1);
+	CU_ASSERT_EQUAL_FATAL(t.n_rounds, 1);
+	CU_ASSERT(precopy_unread(&t.round[0]));
+	tables_free(&t);
+}
+
 static CU_TestInfo tests[] = {{"wrapped at every width", test_wrapped},
 			      {"quoted, too", test_quoted},
 			      {"broken by a terminal at every width", test_broken},
 			      {"broken behind an equals sign", test_broken_at_equals},
+			      {"rounds broken by a terminal at every width", test_broken_rounds},
+			      {"rounds that cannot be read are told", test_rounds_unread},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("test_tables_text", tests)

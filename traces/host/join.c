@@ -68,7 +68,7 @@ static bool joins(struct text *t, const struct look *was, const struct look *wit
 	if (with->what == LOOK_SPECIAL || with->what == LOOK_UNKNOWN)
 		return soft && t->transport.quoted_printable && with->what == LOOK_UNKNOWN && !last;
 	if (was->what == LOOK_TABLE)
-		return with->what == LOOK_TABLE && with->match >= TEXT_CUT &&
+		return with->what == LOOK_TABLE && with->match >= TEXT_CUT && !with->table.bad &&
 		       with->table.class == was->table.class &&
 		       (was->match == TEXT_CUT || soft ||
 			(was->match == TEXT_MORE && !with->table.note));
@@ -83,7 +83,8 @@ static bool joins(struct text *t, const struct look *was, const struct look *wit
 	if (was->any)
 		return soft || (own->what != LOOK_TASK && wrapped_here(t, next));
 	if (soft)
-		return t->transport.quoted_printable || !t->r.note;
+		return t->transport.quoted_printable || !t->r.note ||
+		       (!t->pending_soft && !with->damaged); /* glue() has looked */
 	if (was->match == TEXT_CUT)
 		return with->match == TEXT_CUT || !t->r.e.damaged || !t->r.note;
 	return !t->r.note && with->damaged == was->damaged && was->match != TEXT_WHOLE;
@@ -125,9 +126,9 @@ static bool try_join(struct text *t, const struct clean_line *next, const char *
 }
 
 /* What the pending line with @next behind it is: TEXT_NO also if there is anything odd in it. A
- * record is in t->r then. */
+ * record is in t->r then. @note: a record may have one. */
 static enum text_match clean_with(struct text *t, const struct clean_line *next,
-				  const char *between, const struct look *was, bool last)
+				  const char *between, const struct look *was, bool note, bool last)
 {
 	size_t n = t->pending_len, add = strlen(between);
 	struct look with;
@@ -137,11 +138,12 @@ static enum text_match clean_with(struct text *t, const struct clean_line *next,
 	memcpy(t->trial + n + add, next->at, next->len);
 	text_look(t, t->trial, n + add + next->len, last && !next->soft, &with);
 	if (with.what == LOOK_TABLE && was->what == LOOK_TABLE &&
-	    with.table.class == was->table.class && !with.table.note &&
+	    with.table.class == was->table.class && !with.table.note && !with.table.bad &&
 	    (!with.table.damaged || (!add && with.match == TEXT_CUT))) /* it may be cut in a unit */
 		return with.match;
-	return with.what == LOOK_RECORD && (!with.damaged || with.any) && !t->r.note ? with.match
-										     : TEXT_NO;
+	return with.what == LOOK_RECORD && (!with.damaged || with.any) && (note || !t->r.note)
+		       ? with.match
+		       : TEXT_NO;
 }
 
 enum glue {
@@ -161,7 +163,8 @@ static enum glue decide(const struct text *t, const struct record *glued, const 
 	bool same = g->have == e->have;
 
 	if (was->what == LOOK_TABLE) {
-		if (was->table.class != TEXT_ROW || !is(next, CHAR_HEX) || !is(before, CHAR_HEX))
+		if (was->table.class != TEXT_ROW || was->table.front || !is(next, CHAR_HEX) ||
+		    !is(before, CHAR_HEX))
 			return APART;
 	} else {
 		if (glued->any != t->r.any)
@@ -192,10 +195,13 @@ static enum glue glue(struct text *t, const struct clean_line *next, const struc
 	    !next->len || n + next->len + 3 > sizeof(t->trial) || is(*next->at, CHAR_BLANK) ||
 	    (!edge && was->match != TEXT_CUT) || was->what == LOOK_UNKNOWN)
 		return APART;
-	with = clean_with(t, next, "", was, last);
+	with = clean_with(t, next, "", was, false, last);
 	glued = t->r;
 	known = !glued.any && glued.e.name.len && glued.e.id != HOST_OTHER;
-	apart = clean_with(t, next, " ", was, last);
+	apart = clean_with(t, next, " ", was, false, last);
+	if (with == TEXT_NO && apart == TEXT_NO && word_inside && was->what == LOOK_RECORD &&
+	    clean_with(t, next, " ", was, true, last) == TEXT_NO)
+		with = clean_with(t, next, "", was, true, last); /* with a note behind */
 	/* a terminal would have a blank there */
 	t->words_kept |= with == TEXT_NO && apart != TEXT_NO && edge && word_inside;
 	if (with == TEXT_NO || (apart != TEXT_NO && !edge) ||

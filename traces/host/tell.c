@@ -146,6 +146,8 @@ static int table(struct text *t, const struct look *l, const char *line, size_t 
 		if (!row)
 			return unknown(t, line, len, lines);
 		damaged(t, number, true);
+		if (l->format->drop)
+			l->format->drop(t->tables, look);
 		return 0;
 	}
 	t->last_format = l->format;

@@ -12,7 +12,7 @@
 
 static bool may_go_on(const struct look *l)
 {
-	return l->match == TEXT_CUT || l->match == TEXT_MORE;
+	return (l->match == TEXT_CUT && !l->table.bad) || l->match == TEXT_MORE;
 }
 
 /* Whether the next line begins with @words, behind quote marks. */
@@ -51,6 +51,11 @@ static int slow(struct text *t, const struct source_line *raw, uint64_t number)
 		ret = text_flush(t, false);
 		l = (struct look){0};
 		return ret ? ret : text_tell(t, &l, c.at, c.len, 1, number, false);
+	}
+	if (c.soft && last && !c.len) { /* all of the line, and nothing follows */
+		c.at = memrchr(raw->at, '=', raw->len);
+		c.len = 1;
+		c.soft = false;
 	}
 	ret = text_join(t, &c, raw, last);
 	if (ret)

@@ -36,6 +36,8 @@ struct text_look {
 	enum text_class class;
 	bool damaged; /* can be read, but something foreign is in it, or its end is missing */
 	bool note;    /* free text behind the last field, to be passed over */
+	bool bad;     /* CUT, and nothing that follows makes it whole: it has no sense inside */
+	bool front;   /* CUT in front of the first field: how it is joined changes nothing */
 };
 
 struct text_format {
@@ -52,6 +54,8 @@ struct text_format {
 	/* A blank line, or a line of no format: what the format was in the middle of may be over.
 	 */
 	void (*gap)(void *state, bool blank);
+	/* A row that is dropped; may be NULL. */
+	void (*drop)(void *state, const struct text_look *look);
 	/* A line of text that ends in ':' (a label before a run); may be NULL. */
 	void (*label)(void *state, const char *line, size_t len);
 };

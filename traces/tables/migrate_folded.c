@@ -214,7 +214,10 @@ bool migrate_group_line(struct migrate_line *p, struct host_text t, bool open)
 		if (m == TEXT_NO)
 			continue;
 		damaged = q.look.damaged && m == TEXT_WHOLE;
-		q.look = (struct text_look){m, TEXT_ROW, damaged, q.look.note && m == TEXT_WHOLE};
+		q.look = (struct text_look){.match = m,
+					    .class = TEXT_ROW,
+					    .damaged = damaged,
+					    .note = q.look.note && m == TEXT_WHOLE};
 		q.what = MIGRATE_VALUES;
 		*p = q;
 		return true;

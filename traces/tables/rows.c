@@ -92,7 +92,8 @@ static const struct row_field vcpu_rates[] = {AT(F_U64, vcpu), AT(F_U64, mb_s)};
 static const struct row_field rounds[] = {
 	AT(F_U64, iter),	   AT(F_U64, total_mib),       AT(F_U64, curr_mib),
 	AT(F_U64, overhead_ms),	   AT(F_U64, est_downtime_ms), AT(F_DECIMAL, bw_mib_s),
-	AT(F_DECIMAL, transfer_s), AT(F_DECIMAL, elapsed_s),
+	AT(F_DECIMAL, transfer_s), AT(F_DECIMAL, elapsed_s),   AT(F_U64, cut),
+	AT(F_U64, unread),
 };
 #undef TYPE
 #define TYPE contended_lock

@@ -115,7 +115,14 @@ struct dirty_rate {
 struct precopy_round {
 	uint64_t iter, total_mib, curr_mib, overhead_ms, est_downtime_ms;
 	struct decimal bw_mib_s, transfer_s, elapsed_s;
+	uint64_t cut, unread; /* that follow up to the next whole one: cut short, not readable */
 };
+
+/* Whether rounds behind @r were lost: more than the one that a log may end inside of. */
+static inline bool precopy_unread(const struct precopy_round *r)
+{
+	return r->unread || r->cut > 1;
+}
 
 struct contended_lock {
 	uint64_t contended, total_ns, max_ns, avg_ns; /* UINT64_MAX: the column is not printed */

@@ -105,6 +105,26 @@ static void test_transport(void)
 	      A "sched_waking|-|pid=b86 target_cpu=1\n", NONE);
 }
 
+/* Out of a page's source: entities are undone where the first < or > is one. */
+static void test_html(void)
+{
+#define IDLE_LINE "-8 [002] d..1. 1.000001: kvm_entry: vcpu 3, rip 0x7f00"
+#define IDLE_WANT "|8|-|2|1000001000.6|5|kvm_entry|-|vcpu=3 rip=7f00\n"
+	gives("&gt; &gt; " ENTRY_LINE "&gt; &gt; &lt;idle&gt;" IDLE_LINE "\n",
+	      ENTRY "<idle>" IDLE_WANT, NONE);
+	gives("&lt;...&gt;" IDLE_LINE "\n&lt;snip&gt;\nR&amp;D" IDLE_LINE "\n",
+	      "<...>" IDLE_WANT "elision\nR&D" IDLE_WANT, NONE);
+	gives("> Bob&#39;s remark: a &quot;loop&quot; -&gt;\n> &lt;idle&gt;" IDLE_LINE "\n",
+	      "<idle>" IDLE_WANT, UNKNOWN(1));
+	/* once only */
+	gives("&lt;idle&gt;" IDLE_LINE "\na&amp;lt;" IDLE_LINE "\n",
+	      "<idle>" IDLE_WANT "a&lt;" IDLE_WANT, NONE);
+	/* a text that has its < as they are has entities for what they are */
+	gives("<idle>" IDLE_LINE "\na&lt;" IDLE_LINE "\n", "<idle>" IDLE_WANT "a&lt;" IDLE_WANT,
+	      NONE);
+	gives("R&amp;D" IDLE_LINE "\n", "R&amp;D" IDLE_WANT, NONE);
+}
+
 static void test_damage(void)
 {
 	/* something foreign between the columns or fields, a bracket that is missing */
@@ -369,6 +389,7 @@ static void test_every_byte(void)
 
 static CU_TestInfo tests[] = {
 	{"mail, terminals and logs", test_transport},
+	{"entities", test_html},
 	{"foreign and cut", test_damage},
 	{"the last line", test_last_line},
 	{"what is refused", test_refusals},

@@ -338,6 +338,8 @@ static void test_others(void)
 
 static void test_headers(void)
 {
+	static const char signature[] = "# tracer: nop\n--\n> -- \n-- \r\n--\r\n";
+
 	same("version = 6\nCPU 2 is empty\ncpus=10\n# tracer: nop\n"
 	     "# entries-in-buffer/entries-written: 5/18839   #P:4\n"
 	     "Dumping ftrace buffer:\n---------------------------------\n",
@@ -353,6 +355,11 @@ static void test_headers(void)
 	CU_ASSERT_EQUAL(seen.result.counts.loss_markers, 5);
 	same("# tracer: nop\n...\n[...]\n<snip>\n--\n", "elision\nelision\nelision\nelision\n");
 	CU_ASSERT_EQUAL(seen.result.counts.elisions, 4);
+	/* a mail's signature is none */
+	text_see(&seen, signature, sizeof(signature) - 1);
+	CU_ASSERT_STRING_EQUAL(seen.out, "elision\nelision\n");
+	CU_ASSERT_EQUAL(seen.result.counts.elisions, 2);
+	CU_ASSERT_EQUAL(seen.result.counts.unknown_lines, 2);
 	same("vmm-8 [000] d..1. 1.000001: kvm_fpu: load\nvmm-8 [000] d..1. 1.000002: <stack "
 	     "trace>\n"
 	     " => kvm_load_guest_fpu\n => vcpu_enter_guest\n"

@@ -253,10 +253,23 @@ static void test_terminal(void)
 	CU_ASSERT(dropped * 50 < all);
 }
 
+/* A number is broken in a record with a note behind. */
+static void test_note(void)
+{
+	gives("> vmm-8 [002] d..1. 1.000001: kvm_page_fault: address e90\n"
+	      "00 error_code 6   <==== [a]\n> " FPU_LINE,
+	      FAULT FPU, ((struct counted){.rejoined = 1, .notes = 1}));
+	/* prose is no number's rest */
+	gives("> vmm-8 [002] d..1. 1.000001: kvm_page_fault: address e90\n"
+	      "00 is what I see [a]\n> " FPU_LINE,
+	      FPU, ((struct counted){.unknown = 1, .damaged = 1, .dropped = 1}));
+}
+
 static CU_TestInfo tests[] = {
 	{"wraps", test_wraps},
 	{"wraps of every width", test_every_width},
 	{"a terminal's wraps, of every width", test_terminal},
+	{"a terminal's wrap in front of a note", test_note},
 	{"perf's losses and call chains", test_perf},
 	CU_TEST_INFO_NULL,
 };

@@ -68,6 +68,9 @@ static int slow(struct text *t, const struct source_line *raw, uint64_t number)
 		c.soft = false;
 	}
 	text_look(t, c.at, c.len, last, &l);
+	if (l.what == LOOK_SPECIAL && l.special.what == SPECIAL_ELISION && c.blank_end &&
+	    c.at[c.len - 1] == '-')
+		l = (struct look){0}; /* "-- ": a mail's signature follows */
 	if (l.what == LOOK_SPECIAL && l.special.cut && at_edge(t, raw) && !next_begins(t, "#P:"))
 		l.special.what = SPECIAL_HEADER; /* of a number */
 	if (last || l.what == LOOK_SPECIAL)
@@ -133,16 +136,20 @@ static bool next_is_rest(const struct text *t)
 	return !p || end - p < 5 || !is(p[1], CHAR_DIGIT) || !is(p[3], CHAR_DIGIT) || p[4] != ']';
 }
 
-/* A comm that transport may have touched, or with something in front of it. */
-static bool odd_comm(const struct host_event *e)
+/* A comm that transport may have touched, or with something in front of it; one with a < tells of
+ * a text that is not known yet to be HTML's. */
+static bool odd_comm(const struct text *t, const struct host_event *e)
 {
+	bool tells = t->transport.html == HTML_UNTOLD && e->comm.len && *e->comm.at == '<';
 	uint8_t all = 0;
 
 	if (e->comm.len > 2 && (*e->comm.at == '=' || e->comm.at[1] == ' ' || e->comm.at[2] == ' '))
 		return true;
-	for (size_t i = 0; i < e->comm.len; i++)
+	for (size_t i = 0; i < e->comm.len; i++) {
 		all |= (uint8_t)e->comm.at[i];
-	return all & 0x80;
+		tells |= e->comm.at[i] == '&';
+	}
+	return tells || all & 0x80;
 }
 
 /* A clean record. 1: it was told. */
@@ -158,7 +165,7 @@ static inline int fast(struct text *t, const struct source_line *raw, uint64_t n
 	    *line == '^' || line[len - 1] == '=' || (at_edge(t, raw) && next_is_rest(t)))
 		return 0;
 	record_read(&t->names, line, len, &t->r);
-	if (t->r.how != RECORD_WHOLE || t->r.note || raw->cut || odd_comm(&t->r.e))
+	if (t->r.how != RECORD_WHOLE || t->r.note || raw->cut || odd_comm(t, &t->r.e))
 		return 0;
 	if (t->r.any ? t->wrap_width || t->transport.quoted_printable || next_is_value(t)
 		     : t->r.more[0] && next_goes_on(t))

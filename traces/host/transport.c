@@ -245,6 +245,67 @@ static const char *front(const char *p, const char *end)
 	return p;
 }
 
+static const struct {
+	const char *name;
+	char is;
+} entities[] = {
+	{"&lt;", '<'},	  {"&gt;", '>'},   {"&amp;", '&'},  {"&quot;", '"'},
+	{"&apos;", '\''}, {"&nbsp;", ' '}, {"&#39;", '\''}, {"&#34;", '"'},
+	{"&#38;", '&'},	  {"&#60;", '<'},  {"&#62;", '>'},
+};
+
+#define N_ENTITIES (sizeof(entities) / sizeof(*entities))
+
+/* The index of the one at @p, or that of none. */
+static size_t entity(const char *p, const char *end)
+{
+	size_t i = 0;
+
+	while (i < N_ENTITIES && !begins(p, end, entities[i].name))
+		i++;
+	return i;
+}
+
+/* Whether the text is HTML's, as the first of its lines shows that has a <, a > or an entity for
+ * one of them: all are entities then. Quote marks say nothing, mail may be what quotes. */
+static bool html_text(struct transport *t, const char *line, const char *end)
+{
+	const char *p = line;
+	bool seen = false;
+
+	while (p < end && (*p == '>' || is(*p, CHAR_BLANK)))
+		p++;
+	for (; t->html == HTML_UNTOLD && p < end; p++) {
+		size_t i = *p == '&' ? entity(p, end) : N_ENTITIES;
+
+		if (*p == '<' || *p == '>')
+			t->html = HTML_NO;
+		else if (i < N_ENTITIES)
+			seen |= entities[i].is == '<' || entities[i].is == '>';
+	}
+	if (t->html == HTML_UNTOLD && seen)
+		t->html = HTML_YES;
+	return t->html == HTML_YES;
+}
+
+static size_t html(char *p, size_t len)
+{
+	const char *from = p, *end = from + len;
+	char *to = p;
+
+	while (from < end) {
+		size_t i = *from == '&' ? entity(from, end) : N_ENTITIES;
+
+		if (i < N_ENTITIES) {
+			*to++ = entities[i].is;
+			from += strlen(entities[i].name);
+		} else {
+			*to++ = *from++;
+		}
+	}
+	return to - p;
+}
+
 /* Puts what the line before held of a character in front of this one. */
 static const char *put_held(struct transport *t, const char *line, const char **end)
 {
@@ -264,9 +325,16 @@ void transport_undo(struct transport *t, const char *line, size_t len, struct cl
 
 	while (end > line && end[-1] == '\r')
 		end--;
-	if (!plain(line, end)) {
+	if (html_text(t, line, end) && memchr(line, '&', end - line)) {
 		len = end - line;
 		memcpy(t->line, line, len);
+		line = t->line;
+		end = line + html(t->line, len);
+	}
+	if (!plain(line, end)) {
+		len = end - line;
+		if (line != t->line)
+			memcpy(t->line, line, len);
 		line = t->line;
 		end = line + blanks(t->line, len);
 	}
@@ -296,6 +364,7 @@ void transport_undo(struct transport *t, const char *line, size_t len, struct cl
 	if (!t->open && !held)
 		line = front(line, end);
 	t->open = out->soft && (held ? t->open : line == from);
+	out->blank_end = end > line && is(end[-1], CHAR_BLANK) && !out->soft;
 	while (end > line && is(end[-1], CHAR_BLANK) && !out->soft)
 		end--;
 	out->at = line;

@@ -347,11 +347,39 @@ static void test_rounds_unread(void)
 	tables_free(&t);
 }
 
+/* perf's table: a terminal's last column was in front of the % of a heading, behind the point of a
+ * deviation. */
+static void test_broken_perf(void)
+{
+	static const char text[] =
+		"Analyze events for all VMs, all VCPUs:\n\n"
+		"             VM-EXIT    Samples  Samples\n"
+		"%     Time%    Min Time    Max Time     \n"
+		"    Avg time \n\n"
+		"HLT 41 48.05% 93.11% 1.03us 40418.77us 918.24us ( +-   4.\n"
+		"12% )\n"
+		"IO_INSTRUCTION 22 25.71% 5.03% 0.61us 88120.13us 92.70us ( +-  31.\n"
+		"06% )\n\n"
+		"Total Samples:63, Total events handled time:4070101.29us.\n";
+	struct host_result r;
+	struct tables t;
+
+	read_text(text, sizeof(text) - 1, &t, &r);
+	CU_ASSERT_EQUAL(r.counts.unknown_lines, 0);
+	CU_ASSERT_EQUAL(r.counts.damaged_lines, 0);
+	CU_ASSERT_EQUAL_FATAL(t.n_perf_kvm, 1);
+	CU_ASSERT_EQUAL_FATAL(t.perf_kvm[0].n_rows, 2);
+	CU_ASSERT_EQUAL(t.perf_kvm[0].row[0].dev_pct.value, 412);
+	CU_ASSERT_EQUAL(t.perf_kvm[0].row[1].dev_pct.value, 3106);
+	tables_free(&t);
+}
+
 static CU_TestInfo tests[] = {{"wrapped at every width", test_wrapped},
 			      {"quoted, too", test_quoted},
 			      {"broken by a terminal at every width", test_broken},
 			      {"broken behind an equals sign", test_broken_at_equals},
 			      {"rounds broken by a terminal at every width", test_broken_rounds},
+			      {"perf's table broken in front of a %", test_broken_perf},
 			      {"rounds that cannot be read are told", test_rounds_unread},
 			      CU_TEST_INFO_NULL};
 TEST_MAIN("test_tables_text", tests)

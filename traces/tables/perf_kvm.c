@@ -105,7 +105,12 @@ static bool heading(struct parsed *p, struct host_text t)
 	}
 	if (!got)
 		return false;
-	eat_blanks(&t);
+	t = text_trim(t);
+	known = got == 6 || !t.len;
+	for (size_t i = got; i < sizeof(columns) / sizeof(*columns); i++)
+		known |= t.len < strlen(columns[i]) && !memcmp(t.at, columns[i], t.len);
+	if (!known)
+		return false;
 	found(p, HEADING, got == 6 ? TEXT_WHOLE : TEXT_CUT, TEXT_HEADING);
 	return true;
 }
@@ -208,8 +213,8 @@ static void deviation(struct parsed *p, const struct scan *s)
 			p->look = text_no();
 			return;
 		}
-		if (!t.len && p->row.dev_pct.digits < 2)
-			return; /* "14.3": cut inside of it */
+		if ((!t.len && p->row.dev_pct.digits < 2) || text_is(t, "."))
+			return; /* "14.3", "14.": cut inside of it */
 		if (!eat(&t, "%"))
 			p->look.damaged = true;
 	}

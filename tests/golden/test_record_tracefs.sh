@@ -31,13 +31,19 @@ gone() { # within 10 seconds
 	done
 	[ -z "$(ours)" ]
 }
+# An instance is on from its making until the recorder, which has its watchdog by then, switches it off
+# to set it up: what it records is there when its event is enabled, and it is on again.
+on_again() {
+	grep -qs 1 "$instances/kvmsim-$recorder/events/sched/sched_switch/enable" &&
+		grep -qs 1 "$instances/kvmsim-$recorder/tracing_on"
+}
 tracing() { # until its instance is on, a minute at most
 	tries=0
-	until cat "$instances/kvmsim-$recorder/tracing_on" 2>/dev/null | grep -q 1 || [ $tries -ge 1200 ]; do
+	until on_again || [ $tries -ge 1200 ]; do
 		sleep 0.05
 		tries=$((tries + 1))
 	done
-	cat "$instances/kvmsim-$recorder/tracing_on" 2>/dev/null | grep -q 1
+	on_again
 }
 begin() { # records in the background: its number in $recorder
 	"$kvmsim" record tracefs -o "$dir/$1.dat" --events sched:sched_switch >"$dir/out" 2>"$dir/err" 9>&- &

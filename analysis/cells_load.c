@@ -12,18 +12,7 @@
 
 bool cells_is(const char *path)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *f = fopen(path, "r"); /* who reads it next complains */
-	bool found;
-
-	if (f)
-		fclose(f);
-	if (!f || cli_read_file(path, &text, &len))
-		return false;
-	found = !strncmp(text, "[cells]\n", 8) || strstr(text, "\n[cells]\n");
-	free(text);
-	return found;
+	return recipe_begins(path, "[cells]\n");
 }
 
 /* ---- the recipe ---- */

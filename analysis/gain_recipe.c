@@ -14,18 +14,7 @@ struct gain_parse {
 
 bool gain_is(const char *path)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *f = fopen(path, "r"); /* who reads it next complains */
-	bool found;
-
-	if (f)
-		fclose(f);
-	if (!f || cli_read_file(path, &text, &len))
-		return false;
-	found = !strncmp(text, "[gain]\n", 7) || strstr(text, "\n[gain]\n");
-	free(text);
-	return found;
+	return recipe_begins(path, "[gain]\n");
 }
 
 static int range(struct recipe_parse *ps, const char *key, char *value, struct gain_range *to)

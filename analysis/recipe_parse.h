@@ -20,6 +20,9 @@ struct recipe_parse {
  * one is 1. */
 int recipe_fail(struct recipe_parse *ps, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Whether a line of the file at @path is @section, "[gain]\n": of which kind the recipe is. A file
+ * that cannot be read has none: who reads it next complains. */
+bool recipe_begins(const char *path, const char *section);
 /* An ini_reader. */
 char *recipe_next_line(char *buf, int size, void *stream);
 /* Whether @key of @section comes for the first time. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cli.h"
 #include "analysis/recipe_parse.h"
 #include "model/params.h"
 
@@ -20,6 +21,26 @@ int recipe_fail(struct recipe_parse *ps, const char *fmt, ...)
 	va_end(ap);
 	ps->err = kvmsim_err(ps->errors, KVMSIM_EPARSE, "%s:%u: %s", ps->r->name, ps->line, msg);
 	return 0;
+}
+
+bool recipe_begins(const char *path, const char *section)
+{
+	char *text = NULL;
+	const char *at;
+	size_t len;
+	FILE *f = fopen(path, "r");
+	bool found;
+
+	if (f)
+		fclose(f);
+	if (!f || cli_read_file(path, &text, &len))
+		return false;
+	at = strstr(text, section);
+	while (at && at != text && at[-1] != '\n')
+		at = strstr(at + 1, section);
+	found = at;
+	free(text);
+	return found;
 }
 
 /* ini_reader: fgets() that counts, without indentation (a continued value to libinih). */

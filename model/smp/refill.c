@@ -52,8 +52,6 @@ uint64_t refill_due(struct smp_vcpu *v, uint64_t insns)
 	struct smp_vm *vm = v->vm;
 	uint64_t n;
 
-	if (!v->missing)
-		return 0;
 	/* In thousandths of a line; what is left of one is kept. */
 	v->touched += insns * vm->refill * v->missing / vm->cache_lines;
 	n = v->touched / 1000;

@@ -158,7 +158,8 @@ void vm_init_lines(struct smp_vm *vm);
 void refill_init(struct smp_vm *vm);
 void refill_sched_in(struct smp_vcpu *v, uint32_t cpu);
 void refill_sched_out(struct smp_vcpu *v);
-/* [running] Lines that it has to fetch for having run @insns instructions: to be charged. */
+/* [running] Lines that it has to fetch for having run @insns instructions, some of its lines
+ * missing: to be charged. */
 uint64_t refill_due(struct smp_vcpu *v, uint64_t insns);
 /* [running, synced] A lock was taken, is about to be given back. */
 void guarded_taken(struct smp_vcpu *v, struct smp_lock *l);

@@ -32,6 +32,24 @@ struct overcommit_args {
 };
 #define OVERCOMMIT_OWN 1000
 
+/* Of the verbs' --help: the options that are the same in both. */
+#define OVERCOMMIT_HELP_MACHINE                                                                    \
+	"  --vcpus N                of each VM (default 32)\n"                                     \
+	"  --pcpus N                of the host (default 32)\n"                                    \
+	"  --llc N                  pCPUs that share a last-level cache (default: all)\n"          \
+	"  --pin                    vCPU i on pCPU i, modulo their number\n"
+#define OVERCOMMIT_HELP_GUEST                                                                      \
+	"  --time MS                virtual time that is measured (default 100)\n"                 \
+	"  --warm-up MS             before that (default 20)\n"                                    \
+	"  --apicv                  interrupts reach a running vCPU without an exit\n"             \
+	"  --pv-ipi                 interrupts to many vCPUs are one hypercall\n"                  \
+	"  --kick-yields            a kick's hypercall yields to its target\n"                     \
+	"  --steal-time             guests know which vCPUs are preempted\n"                       \
+	"  --halt-poll NS           how long a halting vCPU polls at most (default 0)\n"           \
+	"  --guest-hz N             the guests' tick (default 1000; 0: none)\n"                    \
+	"  --locks FILE             a table of kvmsim record qemu --scenario dbench\n"             \
+	"  --profile PROFILE        built-in profile, or a file (PATH.ini)\n"
+
 /* EXIT_DONE, or EXIT_USAGE, its message printed. With --help the rest is not looked at. */
 int overcommit_args_parse(struct overcommit_args *a, int argc, char **argv);
 /* Reads the profile, and the locks where a workload takes them. EXIT_DONE or what went wrong. */
